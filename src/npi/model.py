@@ -1,0 +1,136 @@
+"""The network of the paper's section 3: encoders, fusion, LSTM core, program memory and heads.
+
+State goes in and comes out; the model itself remembers nothing between steps. docs/paper-map.md names the line of each
+equation. Axes:
+
+B  questions answered together      D  width of the state encoding s_t      N  programs in memory
+T  steps of a sequence              P  width of a program embedding p_t     K  width of a program key k_t
+L  LSTM layers                      M  LSTM width                           F  fields of an observation
+A  arguments of a call              V  values of one argument
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn.utils.rnn import PackedSequence
+
+from npi.encoders import FieldEncoder
+from npi.task import Env
+
+
+@dataclass(frozen=True)
+class ModelConfig:
+    """Everything needed to rebuild the network; the widths of the LSTM are the paper's.
+
+    arguments  how many values each argument of a call has
+    encoders   environment name -> the fields it shows and their number of values
+    """
+
+    arguments: tuple[int, ...]
+    encoders: dict[str, dict[str, int]] = field(default_factory=dict)
+    hidden: int = 256
+    layers: int = 2
+    state: int = 128
+    program: int = 128
+    key: int = 32
+    encoder_hidden: int = 256
+
+    @staticmethod
+    def of(environments: Iterable[type[Env]], **widths: int) -> ModelConfig:
+        """The configuration that fits these environments."""
+        environments = list(environments)
+        arguments = tuple(map(max, zip(*(env.arguments() for env in environments), strict=True)))
+        return ModelConfig(arguments, {env.__name__: env.fields() for env in environments}, **widths)
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What the heads say at each step, as logits."""
+
+    stop: Float[Tensor, " B"]  # r_t before the sigmoid
+    program: Float[Tensor, "B N"]  # M_key . k_t
+    args: tuple[Float[Tensor, "B V"], ...]  # a_{t+1}, one softmax for each argument
+
+
+LSTMState = tuple[Float[Tensor, "L B M"], Float[Tensor, "L B M"]]
+
+
+class NPI(nn.Module):
+    """The Neural Programmer-Interpreter."""
+
+    def __init__(self, config: ModelConfig, programs: Iterable[str] = ()):
+        super().__init__()
+        self.config = config
+        self.encoders = nn.ModuleDict(
+            {
+                name: FieldEncoder(fields, config.arguments, config.encoder_hidden, config.state)
+                for name, fields in config.encoders.items()
+            }
+        )
+        self.fusion = nn.Sequential(
+            nn.Linear(config.state + config.program, config.hidden),
+            nn.ReLU(),
+            nn.Linear(config.hidden, config.hidden),
+        )
+        self.lstm = nn.LSTM(config.hidden, config.hidden, config.layers)
+        self.end_head = nn.Linear(config.hidden, 1)
+        self.program_head = nn.Linear(config.hidden, config.key)
+        self.args_head = nn.Linear(config.hidden, sum(config.arguments))
+        self.programs: list[str] = []
+        self.keys = nn.Parameter(torch.empty(0, config.key))  # M_key
+        self.embeddings = nn.Parameter(torch.empty(0, config.program))  # M_prog
+        self.add_programs(programs)
+
+    def add_programs(self, names: Iterable[str]) -> None:
+        """Give each new program a row of memory; the other rows, and everything else, stay as they are."""
+        new = [name for name in dict.fromkeys(names) if name not in self.programs]
+        self.programs += new
+        for memory, scale in (("keys", self.config.key**-0.5), ("embeddings", 1.0)):
+            old: nn.Parameter = getattr(self, memory)
+            rows = torch.randn(len(new), old.shape[1]).to(old) * scale
+            setattr(self, memory, nn.Parameter(torch.cat([old.detach(), rows])))
+
+    def encode(
+        self, env: str, seen: Int[Tensor, "B F"], args: Int[Tensor, "B A"]
+    ) -> Float[Tensor, "B D"]:
+        return self.encoders[env](seen, args)  # s_t = f_enc(e_t, a_t)
+
+    def core(
+        self,
+        encoded: Float[Tensor, "B D"],
+        programs: Int[Tensor, " B"],
+        batch_sizes: Int[Tensor, " T"],
+        state: LSTMState | None = None,
+    ) -> tuple[Outputs, LSTMState]:
+        """Advance packed sequences (as in PackedSequence) from `state`; one step each if `batch_sizes` is [B]."""
+        embedded = self.embeddings[programs]  # p_t = M_prog[i_t]
+        fused = self.fusion(torch.cat([encoded, embedded], 1))
+        packed, state = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
+        return self.heads(packed.data), state
+
+    def heads(self, hidden: Float[Tensor, "B M"]) -> Outputs:
+        stop = self.end_head(hidden).squeeze(1)  # r_t = f_end(h_t)
+        key = self.program_head(hidden)  # k_t = f_prog(h_t)
+        args = self.args_head(hidden)  # a_{t+1} = f_arg(h_t)
+        return Outputs(stop, key @ self.keys.T, args.split(self.config.arguments, dim=1))
+
+    def step(
+        self,
+        env: str,
+        seen: Int[Tensor, "B F"],
+        args: Int[Tensor, "B A"],
+        programs: Int[Tensor, " B"],
+        state: LSTMState,
+    ) -> tuple[Outputs, LSTMState]:
+        """One step of many frames of one environment."""
+        return self.core(self.encode(env, seen, args), programs, torch.tensor([len(programs)]), state)
+
+    def rows(self, names: Iterable[str]) -> list[int]:
+        """The memory rows of these programs."""
+        return [self.programs.index(name) for name in names]
+

@@ -1,0 +1,177 @@
+"""Addition of two numbers on a pad, digit by digit, as it is taught at school.
+
+The pad has four rows - the two numbers, the carries, the result - and a pointer on each, at first on the rightmost
+column. To the left of a number its row is blank for ever. A program sees the symbol under each pointer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from decimal import MAX_EMAX, Context, Decimal
+from random import Random
+from typing import Annotated, NamedTuple
+
+from npi.program import act, program
+from npi.tape import LEFT, RIGHT, Tape, TapeKind
+from npi.task import BadInput, Env, Task
+
+BLANK = 10
+SYMBOLS = range(11)  # ten digits and the blank
+FIRST, SECOND, CARRY, OUT = ROWS = range(4)
+MOVE, WRITE = OPS = range(2)
+
+ROW = TapeKind(symbols=len(SYMBOLS), home="right", beyond=BLANK)
+
+Symbol = Annotated[int, SYMBOLS]
+
+
+class Seen(NamedTuple):
+    first: Symbol
+    second: Symbol
+    carry: Symbol
+    out: Symbol
+
+
+class AdditionPad(Env):
+    def __init__(self, first: Tape, second: Tape, carry: Tape, out: Tape):
+        self.rows = (first, second, carry, out)
+
+    @classmethod
+    def of(cls, problem: tuple[str, str]) -> AdditionPad:
+        first, second = (ROW.tape(map(int, digits)) for digits in problem)
+        return cls(first, second, ROW.tape([]), ROW.tape([]))
+
+    def observe(self) -> Seen:
+        first, second, carry, out = self.rows
+        return Seen(first.read(), second.read(), carry.read(), out.read())
+
+    def act(self, op: Annotated[int, OPS], row: Annotated[int, ROWS], value: Symbol, /) -> None:
+        """MOVE the pointer of a row to the LEFT or RIGHT, or WRITE a symbol under it."""
+        if 0 <= row < len(self.rows):
+            if op == MOVE:
+                self.rows[row].move(value)
+            elif op == WRITE:
+                self.rows[row].write(value)
+
+    @classmethod
+    def describe(cls, args: tuple[int, ...]) -> str:
+        op, row, value = args
+        name = ("INP1", "INP2", "CARRY", "OUT")[row]
+        if op == MOVE:
+            return f"PTR {name} {('LEFT', 'RIGHT')[value]}" if value in (LEFT, RIGHT) else f"PTR {name} -"
+        return f"WRITE {name} {'BLANK' if value == BLANK else value}"
+
+
+@program
+def carry(pad: AdditionPad) -> None:
+    act(pad, MOVE, CARRY, LEFT)
+    act(pad, WRITE, CARRY, 1)
+    act(pad, MOVE, CARRY, RIGHT)
+
+
+@program
+def add1(pad: AdditionPad) -> None:
+    seen = pad.observe()
+    total = sum(symbol for symbol in (seen.first, seen.second, seen.carry) if symbol != BLANK)
+    act(pad, WRITE, OUT, total % 10)
+    if total > 9:
+        carry(pad)
+
+
+@program
+def lshift(pad: AdditionPad) -> None:
+    for row in ROWS:
+        act(pad, MOVE, row, LEFT)
+
+
+@program
+def rshift(pad: AdditionPad) -> None:
+    for row in ROWS:
+        act(pad, MOVE, row, RIGHT)
+
+
+def unfinished(pad: AdditionPad) -> bool:
+    seen = pad.observe()
+    return not seen.first == seen.second == seen.carry == BLANK
+
+
+@program
+def add(pad: AdditionPad) -> None:
+    while unfinished(pad):
+        add1(pad)
+        lshift(pad)
+
+
+@program(name="ADD")
+def add_recursive(pad: AdditionPad) -> None:
+    if unfinished(pad):
+        add1(pad)
+        lshift(pad)
+        add_recursive(pad)
+
+
+def sample(rng: Random, size: int) -> tuple[str, str]:
+    """Two numbers, the longer of `size` digits; half of the time the other is as long."""
+    other = size if rng.random() < 0.5 else rng.randint(1, size)
+    problem = [_number(rng, size), _number(rng, other)]
+    rng.shuffle(problem)
+    return problem[0], problem[1]
+
+
+def _number(rng: Random, digits: int) -> str:
+    lowest = 10 ** (digits - 1) if digits > 1 else 0
+    return str(rng.randrange(lowest, 10**digits)) if digits < 1000 else _long_number(rng, digits)
+
+
+def _long_number(rng: Random, digits: int) -> str:
+    # Python refuses to print integers of more than 4,300 digits unless told otherwise
+    return rng.choice("123456789") + "".join(rng.choices("0123456789", k=digits - 1))
+
+
+def corners(size: int) -> list[tuple[str, str]]:
+    nines = "9" * size
+    return [(nines, "1"), ("1", nines), (nines, nines), ("0", nines), ("9999999"[:size], nines), ("0", "0")]
+
+
+def answer(problem: tuple[str, str]) -> str:
+    digits = max(map(len, problem)) + 1
+    total = Context(prec=digits, Emax=MAX_EMAX).add(Decimal(problem[0]), Decimal(problem[1]))
+    return f"{total:f}"
+
+
+def result(pad: AdditionPad) -> str:
+    """The digits of the output row up to its blanks, without leading zeros; blanks between digits are shown as '?'."""
+    row = "".join("?" if symbol == BLANK else str(symbol) for symbol in pad.rows[OUT].contents())
+    digits = row.lstrip("?")
+    return digits.lstrip("0") or digits[-1:]
+
+
+def parse(words: Sequence[str]) -> tuple[str, str]:
+    if len(words) != 2:
+        raise BadInput(f"addition takes two numbers, such as 96 125; it was given {len(words)}")
+    for word in words:
+        if not (word.isascii() and word.isdigit()):
+            raise BadInput(
+                f"{word!r} is not a number that can be added: write it with the digits 0 to 9 alone, "
+                f"without sign, point or spaces"
+            )
+    return words[0], words[1]
+
+
+loop = Task(
+    name="addition",
+    teacher="loop",
+    env=AdditionPad,
+    main=add,
+    sample=sample,
+    answer=answer,
+    result=result,
+    parse=parse,
+    show=str,
+    sizes=range(1, 21),
+    examples=32,
+    corners=corners,
+    also=(rshift,),
+)
+recursive = replace(loop, teacher="recursive", main=add_recursive)

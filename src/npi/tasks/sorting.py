@@ -1,0 +1,210 @@
+"""Bubble sort of an array of digits.
+
+Pointers 1 and 2 compare and swap neighbours; pointer 3 counts the sweeps on a tape of its own, as long as the array. A
+program sees the two values, whether pointers 1 and 2 are at the start or the end, and whether pointer 3 is at the end.
+Pointers stop at the ends, so that after a sweep 1 and 2 stand together on the last element, and after RESET on the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Annotated, NamedTuple
+
+from npi.program import act, program
+from npi.tape import LEFT, RIGHT, Tape, TapeKind
+from npi.task import BadInput, Env, Task
+
+DIGITS = range(10)
+POINTER1, POINTER2, POINTER3 = POINTERS = range(3)
+MOVE, SWAP = OPS = range(2)
+
+ARRAY = TapeKind(symbols=len(DIGITS), heads=2)
+COUNT = TapeKind(symbols=1, length_of=ARRAY)
+
+Digit = Annotated[int, DIGITS]
+Bit = Annotated[int, range(2)]
+
+
+class Seen(NamedTuple):
+    value1: Digit
+    value2: Digit
+    start1: Bit
+    end1: Bit
+    start2: Bit
+    end2: Bit
+    end3: Bit
+
+
+class SortingPad(Env):
+    def __init__(self, array: Tape, count: Tape):
+        self.array, self.count = array, count
+
+    @classmethod
+    def of(cls, problem: Sequence[int]) -> SortingPad:
+        return cls(ARRAY.tape(problem), COUNT.tape([0] * len(problem)))
+
+    def observe(self) -> Seen:
+        array = self.array
+        return Seen(
+            array.read(POINTER1),
+            array.read(POINTER2),
+            array.at_start(POINTER1),
+            array.at_last(POINTER1),
+            array.at_start(POINTER2),
+            array.at_last(POINTER2),
+            self.count.at_last(),
+        )
+
+    def act(self, op: Annotated[int, OPS], pointer: Annotated[int, POINTERS], direction: Bit, /) -> None:
+        """MOVE a pointer to the LEFT or RIGHT, or SWAP the values under pointers 1 and 2."""
+        if op == MOVE:
+            if pointer == POINTER3:
+                self.count.move(direction)
+            elif pointer in (POINTER1, POINTER2):
+                self.array.move(direction, pointer)
+        elif op == SWAP:
+            value1, value2 = self.array.read(POINTER1), self.array.read(POINTER2)
+            self.array.write(value2, POINTER1)
+            self.array.write(value1, POINTER2)
+
+    @classmethod
+    def describe(cls, args: tuple[int, ...]) -> str:
+        op, pointer, direction = args
+        return "SWAP 1 2" if op == SWAP else f"PTR {pointer + 1} {('LEFT', 'RIGHT')[direction]}"
+
+
+@program
+def compswap(pad: SortingPad) -> None:
+    seen = pad.observe()
+    if seen.value1 > seen.value2:
+        act(pad, SWAP)
+
+
+@program
+def rshift(pad: SortingPad) -> None:
+    act(pad, MOVE, POINTER1, RIGHT)
+    act(pad, MOVE, POINTER2, RIGHT)
+
+
+@program
+def lshift(pad: SortingPad) -> None:
+    act(pad, MOVE, POINTER1, LEFT)
+    act(pad, MOVE, POINTER2, LEFT)
+
+
+@program
+def bstep(pad: SortingPad) -> None:
+    compswap(pad)
+    rshift(pad)
+
+
+@program
+def bubble(pad: SortingPad) -> None:
+    act(pad, MOVE, POINTER2, RIGHT)
+    while not pad.observe().end1:
+        bstep(pad)
+
+
+@program
+def reset(pad: SortingPad) -> None:
+    while not pad.observe().start2:
+        lshift(pad)
+    act(pad, MOVE, POINTER3, RIGHT)
+
+
+@program
+def bubblesort(pad: SortingPad) -> None:
+    while not pad.observe().end3:
+        bubble(pad)
+        reset(pad)
+
+
+# The recursive teacher: every loop above becomes a program that calls itself.
+
+
+@program(name="LSHIFT")
+def lshift_recursive(pad: SortingPad) -> None:
+    if not pad.observe().start2:
+        act(pad, MOVE, POINTER1, LEFT)
+        act(pad, MOVE, POINTER2, LEFT)
+        lshift_recursive(pad)
+
+
+@program(name="BSTEP")
+def bstep_recursive(pad: SortingPad) -> None:
+    if not pad.observe().end1:
+        compswap(pad)
+        rshift(pad)
+        bstep_recursive(pad)
+
+
+@program(name="BUBBLE")
+def bubble_recursive(pad: SortingPad) -> None:
+    act(pad, MOVE, POINTER2, RIGHT)
+    bstep_recursive(pad)
+
+
+@program(name="RESET")
+def reset_recursive(pad: SortingPad) -> None:
+    lshift_recursive(pad)
+    act(pad, MOVE, POINTER3, RIGHT)
+
+
+@program(name="BUBBLESORT")
+def bubblesort_recursive(pad: SortingPad) -> None:
+    if not pad.observe().end3:
+        bubble_recursive(pad)
+        reset_recursive(pad)
+        bubblesort_recursive(pad)
+
+
+def sample(rng: Random, size: int) -> tuple[int, ...]:
+    return tuple(rng.choices(DIGITS, k=size))
+
+
+def corners(size: int) -> list[tuple[int, ...]]:
+    """Reversed, sorted and all-equal arrays, and the one whose smallest element has the longest way to go."""
+    rising = tuple(DIGITS[i * len(DIGITS) // size] for i in range(size))
+    return [rising[::-1], rising, (7,) * size, (0,) * size, (9,) * size, (9,) * (size - 1) + (0,)]
+
+
+def answer(problem: Sequence[int]) -> list[int]:
+    return sorted(problem)
+
+
+def result(pad: SortingPad) -> list[int]:
+    return pad.array.contents()
+
+
+def parse(words: Sequence[str]) -> tuple[int, ...]:
+    if not words:
+        raise BadInput("sorting takes one or more digits, such as 9 2 5; it was given none")
+    for word in words:
+        if not (word.isascii() and word.isdigit()):
+            raise BadInput(f"{word!r} cannot be sorted: give digits from 0 to 9, separated by spaces")
+        if len(word) > 1:
+            raise BadInput(f"{word} is outside 0..9, the values this pad can hold: give single digits, such as 9 2 5")
+    return tuple(map(int, words))
+
+
+def show(array: Sequence[int]) -> str:
+    return " ".join(map(str, array))
+
+
+loop = Task(
+    name="sorting",
+    teacher="loop",
+    env=SortingPad,
+    main=bubblesort,
+    sample=sample,
+    answer=answer,
+    result=result,
+    parse=parse,
+    show=show,
+    sizes=range(2, 21),
+    examples=64,
+    corners=corners,
+)
+recursive = replace(loop, teacher="recursive", main=bubblesort_recursive)
