@@ -113,7 +113,7 @@ class Memo:
     that is under way keeps its own.
     """
 
-    def __init__(self, decider: Decider, capacity: int = 250_000):
+    def __init__(self, decider: Decider, capacity: int = 200_000):
         self.decider, self.capacity = decider, capacity
         self.first: dict[Call, dict[Observation, _Node]] = {}
         self.held = 0
@@ -142,7 +142,9 @@ class Memo:
     def decide(self, questions: list[Question]) -> list[Answer]:
         if self.held + len(questions) > self.capacity:
             self.first, self.held = {}, 0
-        asked: dict[tuple[int, Call, Observation], int] = {}  # two runs may ask the same: then the decider is asked once
+        asked: dict[
+            tuple[int, Call, Observation], int
+        ] = {}  # two runs may ask the same: then the decider is asked once
         inner: list[Question] = []
         for seen, call, node in questions:
             key = (id(node), call, seen)

@@ -81,6 +81,7 @@ class NPI(nn.Module):
         self.end_head = nn.Linear(config.hidden, 1)
         self.program_head = nn.Linear(config.hidden, config.key)
         self.args_head = nn.Linear(config.hidden, sum(config.arguments))
+        self.tasks: dict[str, str] = {}  # the tasks it was taught, and by which of their teachers
         self.programs: list[str] = []
         self.keys = nn.Parameter(torch.empty(0, config.key))  # M_key
         self.embeddings = nn.Parameter(torch.empty(0, config.program))  # M_prog
@@ -95,9 +96,7 @@ class NPI(nn.Module):
             rows = torch.randn(len(new), old.shape[1]).to(old) * scale
             setattr(self, memory, nn.Parameter(torch.cat([old.detach(), rows])))
 
-    def encode(
-        self, env: str, seen: Int[Tensor, "B F"], args: Int[Tensor, "B A"]
-    ) -> Float[Tensor, "B D"]:
+    def encode(self, env: str, seen: Int[Tensor, "B F"], args: Int[Tensor, "B A"]) -> Float[Tensor, "B D"]:
         return self.encoders[env](seen, args)  # s_t = f_enc(e_t, a_t)
 
     def core(
@@ -110,8 +109,8 @@ class NPI(nn.Module):
         """Advance packed sequences (as in PackedSequence) from `state`; one step each if `batch_sizes` is [B]."""
         embedded = self.embeddings[programs]  # p_t = M_prog[i_t]
         fused = self.fusion(torch.cat([encoded, embedded], 1))
-        packed, state = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
-        return self.heads(packed.data), state
+        packed, after = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
+        return self.heads(packed.data), after
 
     def heads(self, hidden: Float[Tensor, "B M"]) -> Outputs:
         stop = self.end_head(hidden).squeeze(1)  # r_t = f_end(h_t)
@@ -133,4 +132,3 @@ class NPI(nn.Module):
     def rows(self, names: Iterable[str]) -> list[int]:
         """The memory rows of these programs."""
         return [self.programs.index(name) for name in names]
-

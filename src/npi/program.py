@@ -112,7 +112,7 @@ class Program(Protocol):
     def __call__(self, env: Any, *args: int) -> None: ...
 
 
-# While an environment is recorded, every call of a program goes through the recorder instead of straight to its function.
+# While an environment is recorded, every call of a program on it goes through its recorder.
 _recorder: ContextVar[_Recorder | None] = ContextVar("recorder", default=None)
 
 

@@ -77,9 +77,8 @@ class Tape:
                     return
                 self.__cells.append(self.__beyond)
             self.__at[head] = at
-        elif direction == LEFT or direction == RIGHT:
-            if self.__at[head]:
-                self.__at[head] -= 1
+        elif direction in (LEFT, RIGHT) and self.__at[head]:
+            self.__at[head] -= 1
 
     def at_start(self, head: int = 0) -> bool:
         """Whether a head is on the leftmost cell."""

@@ -76,7 +76,7 @@ def _ranges(cls: type, method: str, hints: dict[str, Any]) -> dict[str, int]:
         found = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, range)]
         if not found or found[0] != range(len(found[0])) or not len(found[0]):
             raise TypeError(
-                f"{cls.__name__}.{method}: {name} needs a range from 0, such as Annotated[int, range(10)]; it has {hint}"
+                f"{cls.__name__}.{method}: {name} needs a range from 0, as in Annotated[int, range(10)]; it has {hint}"
             )
         sizes[name] = len(found[0])
     if not sizes:
@@ -192,7 +192,7 @@ class _Check:
         for index in range(problems):
             size = sizes[index % len(sizes)]
             try:
-                problem = task.problems(size, 1, seed + index)[0] if index % 2 else task.sample(Random(seed + index), size)
+                problem = self.problem(size, index, seed)
             except Exception as error:
                 self.fault("sample", f"sample raises {_named(error)} for size {size}")
                 continue
@@ -206,6 +206,11 @@ class _Check:
                         self.history(frame)
         report.distinct, report.programs = len(distinct), sorted(programs)
         return report
+
+    def problem(self, size: int, index: int, seed: int) -> Any:
+        """Corner cases and random problems, by turns."""
+        corners = self.task.corners(size) if index % 2 else []
+        return corners[index % len(corners)] if corners else self.task.sample(Random(seed + index), size)
 
     def recordings(self, problem: Any) -> Iterator[list[Frame]]:
         task = self.task
@@ -237,7 +242,7 @@ class _Check:
             self.fault("answer", f"answer or result raises {_named(error)}, on the problem {_short(problem)}")
             return
         if expected != got:
-            text = f"{self.task.main.name} gives {_short(got)} on {_short(problem)}; the right answer is {_short(expected)}"
+            text = f"{self.task.main.name} gives {_short(got)} on {_short(problem)}; right is {_short(expected)}"
             self.fault("wrong answer", text)
 
     def replay(self, problem: Any, env: Env, recording: list[Frame], last: tuple[int, ...]) -> None:
@@ -294,8 +299,8 @@ class _Check:
                 self.fault(
                     ("dishonest", program),
                     f"{program} decides differently after the same history: once {_decision(other)}, once "
-                    f"{_decision(decision)}, at step {index + 1} after observing {past}. It reads state that observe does "
-                    f"not show: show it in observe, or decide without it",
+                    f"{_decision(decision)}, at step {index + 1} after observing {past}. It reads state that observe "
+                    f"does not show: show it in observe, or decide without it",
                 )
 
 

@@ -1,82 +1,237 @@
-"""Training: distinct frames to batches, the adaptive curriculum, the loss and the loop.
+"""Training: the adaptive curriculum, the loss and the loop.
 
-Every frame is a training sequence of its own, so all programs of all tasks learn in parallel. Many frames are the same;
-each distinct one is kept once.
+Every frame is a training sequence of its own, so all programs of all tasks learn side by side. A training run is an
+object whose state can be saved at any update; resumed, it goes on to the same bits as if it had never stopped.
 
-Axes as in model.py, and: S steps of all frames, J frames.
+Axes as in model.py, with S the steps of a batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+import copy
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from npi.model import NPI, Outputs
-from npi.program import Frame
-from npi.task import Task, distinct_frames
+from npi.lessons import Batch, Lessons, demonstrations, programs_of
+from npi.model import NPI, ModelConfig, Outputs
+from npi.task import Task
 
 
 @dataclass(frozen=True)
-class Batch:
-    """Frames side by side, longest first, their steps packed time step by time step."""
+class TrainConfig:
+    """How to train.
 
-    sizes: Int[Tensor, " T"]  # how many frames are still going at each time step
-    column: Int[Tensor, " S"]  # which frame of the batch each step belongs to
-    env: Int[Tensor, " S"]
-    seen: Int[Tensor, "S F"]
-    programs: Int[Tensor, " S"]
-    args: Int[Tensor, "S A"]
-    stop: Bool[Tensor, " S"]
-    next_program: Int[Tensor, " S"]
-    next_args: Int[Tensor, "S A"]
+    batch, steps            frames per update, and how many steps they may have together: fewer long frames are drawn
+    updates                 give up after so many
+    learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
+    decay, decay_every      the learning rate is multiplied by `decay` every so many updates (continuously)
+    average                 how much of the running average of the weights stays at each update; the average is what
+                            is estimated, saved and used. 0: the weights themselves
+    temperature, uniform    programs are drawn by a softmax over their error, mixed with this share of equal chances
+    review                  frames found wrong at the last estimate are added to each batch, as this share of it
+    estimate_every, estimate_frames   how often errors are estimated, and on how many frames of each program
+    """
+
+    batch: int = 128
+    steps: int = 640
+    updates: int = 6_000
+    learning_rate: float = 1e-3
+    beta2: float = 0.98
+    clip: float = 0.3
+    warmup: int = 20
+    decay: float = 0.5
+    decay_every: int = 1_000
+    average: float = 0.98
+    temperature: float = 0.005
+    uniform: float = 0.2
+    review: float = 0.3
+    estimate_every: int = 50
+    estimate_frames: int = 256
 
 
-class Lessons:
-    """The distinct frames of some tasks, as tensors."""
+FAST = TrainConfig()
+PAPER = TrainConfig(
+    batch=1,
+    steps=1,
+    updates=2_000_000,
+    learning_rate=1e-4,
+    beta2=0.999,
+    clip=float("inf"),
+    warmup=1,
+    decay=0.95,
+    decay_every=10_000,
+    average=0.0,
+    temperature=0.1,
+    uniform=0.0,
+    review=0.0,
+    estimate_every=1_000,
+)
+CONFIGS = {"fast": FAST, "paper": PAPER}
 
-    def __init__(self, frames: Iterable[tuple[str, Frame]], programs: list[str]):
-        """Frames come with the name of their environment; `programs` are the memory rows of the model."""
-        frames = list(frames)
-        row = {name: index for index, name in enumerate(programs)}
-        self.programs = programs
-        self.envs = sorted({env for env, _ in frames})
-        width = max(len(frame.steps[0].seen) for _, frame in frames)
-        self.program = np.array([row[frame.call.program] for _, frame in frames])
-        self.length = np.array([len(frame.steps) for _, frame in frames])
-        self.offset = np.concatenate([[0], self.length.cumsum()[:-1]])
-        env = {name: index for index, name in enumerate(self.envs)}
-        self.env = np.array([env[name] for name, _ in frames])
-        self.args = torch.tensor([frame.call.args for _, frame in frames])
-        steps = [step for _, frame in frames for step in frame.steps]
-        none = frames[0][1].call.args
-        self.seen = torch.tensor([(*map(int, step.seen), *[0] * (width - len(step.seen))) for step in steps])
-        self.stop = torch.tensor([step.decision is None for step in steps])
-        self.next_program = torch.tensor([0 if step.decision is None else row[step.decision.program] for step in steps])
-        self.next_args = torch.tensor([none if step.decision is None else step.decision.args for step in steps])
 
-    def __len__(self) -> int:
-        return len(self.length)
+@dataclass(frozen=True)
+class Metrics:
+    """Where a training run stands."""
 
-    def batch(self, chosen: np.ndarray) -> Batch:
-        length = self.length[chosen]
-        time = np.arange(length.max())[:, None]
-        going = time < length  # [T, frames]
-        column = np.broadcast_to(np.arange(len(chosen)), going.shape)[going]
-        steps = torch.from_numpy((self.offset[chosen] + time)[going])
-        return Batch(
-            sizes=torch.from_numpy(going.sum(1)),
-            column=torch.from_numpy(column),
-            env=torch.from_numpy(self.env[chosen][column]),
-            seen=self.seen[steps],
-            programs=torch.from_numpy(self.program[chosen][column]),
-            args=self.args[torch.from_numpy(chosen[column])],
-            stop=self.stop[steps],
-            next_program=self.next_program[steps],
-            next_args=self.next_args[steps],
+    update: int
+    loss: float
+    accuracy: dict[str, float]  # per program: the share of the frames last looked at that are right in every decision
+    learnt: bool  # every distinct frame is right
+
+
+def outputs(model: NPI, lessons: Lessons, batch: Batch) -> Outputs:
+    """What the model says at every step of a batch."""
+    if len(lessons.envs) == 1:
+        encoded = model.encode(lessons.envs[0], batch.seen, batch.args)
+    else:
+        encoded = torch.empty(len(batch.stop), model.config.state, device=batch.stop.device)
+        for index, (env, fields) in enumerate(zip(lessons.envs, lessons.fields, strict=True)):
+            mine = batch.env == index
+            if mine.any():
+                encoded[mine] = model.encode(env, batch.seen[mine, :fields], batch.args[mine])
+    said, _ = model.core(encoded, batch.program, batch.going)
+    return said
+
+
+def loss_of(said: Outputs, batch: Batch) -> Float[Tensor, " S"]:
+    """- log P(decision) at every step: of stopping or not, and where the teacher called, of program and arguments."""
+    stop = binary_cross_entropy_with_logits(said.stop, batch.stop.to(said.stop), reduction="none")
+    call = cross_entropy(said.program, batch.next_program, reduction="none")
+    for slot, logits in enumerate(said.args):
+        call = call + cross_entropy(logits, batch.next_args[:, slot], reduction="none")
+    return stop + call * ~batch.stop
+
+
+def wrong_steps(said: Outputs, batch: Batch) -> Bool[Tensor, " S"]:
+    """Where the decision the model would make is not the teacher's."""
+    call = said.program.argmax(1) != batch.next_program
+    for slot, logits in enumerate(said.args):
+        call = call | (logits.argmax(1) != batch.next_args[:, slot])
+    return ((said.stop >= 0) != batch.stop) | (call & ~batch.stop)
+
+
+def begin(
+    tasks: Sequence[Task], config: TrainConfig = FAST, seed: int = 0, device: str | torch.device = "cpu"
+) -> Training:
+    """Record the teachers of some tasks and set up a new model to learn from them."""
+    frames = list(demonstrations(tasks, seed))
+    programs = programs_of(frames)
+    torch.manual_seed(seed)
+    model = NPI(ModelConfig.of({task.env: None for task in tasks}), programs)
+    model.tasks = {task.name: task.teacher for task in tasks}
+    return Training(model.to(device), Lessons(frames, programs, device), config, seed)
+
+
+class Training:
+    """One training run."""
+
+    def __init__(self, model: NPI, lessons: Lessons, config: TrainConfig, seed: int):
+        self.model, self.lessons, self.config, self.seed = model, lessons, config, seed
+        self.average = copy.deepcopy(model).requires_grad_(False) if config.average else model
+        self.optimizer = torch.optim.Adam(
+            model.parameters(), lr=config.learning_rate, betas=(0.9, config.beta2), fused=True
         )
+        self.rng = np.random.default_rng(seed)
+        self.updates = 0
+        self.loss = float("nan")
+        self.frames_of = [np.nonzero(lessons.program == row)[0] for row in range(len(lessons.programs))]
+        # Each program's share of wrong decisions and of right frames, and the frames found wrong, at the last estimate.
+        self.error = np.array([1.0 if len(frames) else -np.inf for frames in self.frames_of])
+        self.accuracy = np.zeros(len(self.frames_of))
+        self.wrong = np.zeros(len(lessons), dtype=bool)
+        self.learnt = False
+
+    def run(self) -> Iterator[Metrics]:
+        """Train until every distinct frame is right, or the updates are used up; yield after each update."""
+        while not self.learnt and self.updates < self.config.updates:
+            self.update()
+            if self.updates % self.config.estimate_every == 0:
+                self.estimate()
+            yield self.metrics()
+
+    def update(self) -> None:
+        """One step of gradient descent on a batch of frames drawn by the curriculum."""
+        config, batch = self.config, self.lessons.batch(self.draw())
+        loss = loss_of(outputs(self.model, self.lessons, batch), batch).mean()
+        self.optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
+        rate = config.learning_rate * config.decay ** (self.updates / config.decay_every)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * min(1.0, (self.updates + 1) / config.warmup)
+        self.optimizer.step()
+        if config.average:
+            keep = min(config.average, self.updates / (self.updates + 10))  # forget the first, random weights sooner
+            with torch.no_grad():
+                for average, weight in zip(self.average.parameters(), self.model.parameters(), strict=True):
+                    average.lerp_(weight, 1 - keep)
+        self.updates += 1
+        self.loss = loss.item()
+
+    def draw(self) -> np.ndarray:
+        """Choose frames: programs by a softmax over their errors, frames of a program with equal chances."""
+        config, rng = self.config, self.rng
+        taught = np.isfinite(self.error)
+        weight = np.exp((self.error - self.error.max()) / config.temperature)
+        share = (1 - config.uniform) * weight / weight.sum() + config.uniform * taught / taught.sum()
+        chosen = [
+            frames[rng.integers(len(frames), size=count)]
+            for frames, count in zip(self.frames_of, rng.multinomial(config.batch, share), strict=True)
+            if count
+        ]
+        if config.review and self.wrong.any():
+            wrong = np.nonzero(self.wrong)[0]
+            chosen.append(wrong[rng.integers(len(wrong), size=max(1, round(config.review * config.batch)))])
+        frames = rng.permutation(np.concatenate(chosen))
+        fitting = self.lessons.length[frames].cumsum() <= config.steps
+        fitting[0] = True
+        return self.lessons.longest_first(frames[fitting])
+
+    def estimate(self) -> None:
+        """Look at some frames of each program, and at those wrong last time; if all are right, at every frame."""
+        looked_at = np.zeros(len(self.lessons), dtype=bool)
+        looked_at[self.wrong] = True
+        for frames in self.frames_of:
+            if len(frames) > self.config.estimate_frames:
+                frames = self.rng.choice(frames, self.config.estimate_frames, replace=False)
+            looked_at[frames] = True
+        looked_at, mistakes = self.count_wrong(looked_at)
+        if not mistakes.any():
+            looked_at, mistakes = self.count_wrong(np.ones_like(looked_at))
+            self.learnt = not mistakes.any()
+        self.wrong = mistakes > 0
+        for row, frames in enumerate(self.frames_of):
+            mine = frames[looked_at[frames]]
+            if len(mine):
+                self.error[row] = mistakes[mine].sum() / self.lessons.length[mine].sum()
+                self.accuracy[row] = 1 - self.wrong[mine].mean()
+
+    @torch.no_grad()
+    def count_wrong(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which frames were looked at, and how many wrong decisions each has. Enough wrong frames end the search."""
+        looked_at, wrong = np.zeros_like(among), np.zeros(len(among), dtype=np.int64)
+        # Frames of like length together waste no time; the short ones first, as they are the most and the quickest.
+        frames = self.lessons.longest_first(np.nonzero(among)[0])[::-1]
+        for start in range(0, len(frames), 1024):
+            chosen = frames[start : start + 1024][::-1]
+            batch = self.lessons.batch(chosen)
+            steps = wrong_steps(outputs(self.average, self.lessons, batch), batch)
+            wrong[chosen] = np.bincount(batch.frame[steps].cpu().numpy(), minlength=len(chosen))
+            looked_at[chosen] = True
+            if among.all() and (wrong > 0).sum() > self.config.estimate_frames:
+                break
+        return looked_at, wrong
+
+    def metrics(self) -> Metrics:
+        accuracy = {
+            name: float(share)
+            for name, share, frames in zip(self.lessons.programs, self.accuracy, self.frames_of, strict=True)
+            if len(frames)
+        }
+        return Metrics(self.updates, self.loss, accuracy, self.learnt)

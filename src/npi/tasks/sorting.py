@@ -2,7 +2,7 @@
 
 Pointers 1 and 2 compare and swap neighbours; pointer 3 counts the sweeps on a tape of its own, as long as the array. A
 program sees the two values, whether pointers 1 and 2 are at the start or the end, and whether pointer 3 is at the end.
-Pointers stop at the ends, so that after a sweep 1 and 2 stand together on the last element, and after RESET on the first.
+Pointers stop at the ends: after a sweep 1 and 2 stand together on the last element, and after RESET on the first.
 """
 
 from __future__ import annotations
@@ -207,4 +207,5 @@ loop = Task(
     examples=64,
     corners=corners,
 )
-recursive = replace(loop, teacher="recursive", main=bubblesort_recursive)
+# A single element is a beginning of its own: every recursion ends at once. The paper's teacher never shows it.
+recursive = replace(loop, teacher="recursive", main=bubblesort_recursive, sizes=range(1, 21))

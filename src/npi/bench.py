@@ -1,0 +1,244 @@
+"""Measuring: speed, training time and accuracy, each beside its target.
+
+Rates on a shared machine mean little by themselves, so they are given as ratios to what was measured in the same run:
+to the bare core (a forward pass of the model on random input) and to a plain implementation (one frame at a time, batch
+1, eager, every recorded frame as often as it occurred).
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import median
+
+import numpy as np
+import torch
+
+from npi import tasks
+from npi.evaluation import evaluate
+from npi.interpret import Memo, run, run_all
+from npi.lessons import Lessons
+from npi.model import NPI
+from npi.neural import Neural
+from npi.program import Frame, Limits
+from npi.task import Task
+from npi.train import FAST, Training, begin, loss_of, outputs
+
+BATCH = 256
+TARGET_SECONDS = {("addition", "loop"): 120, ("addition", "recursive"): 120, ("sorting", "recursive"): 30}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. `met` is None where there is no target."""
+
+    what: str
+    measured: str
+    target: str = ""
+    met: bool | None = None
+
+
+def measure(parts: Sequence[str], seeds: int) -> Iterator[Row]:
+    if "startup" in parts:
+        yield from startup()
+    if "rates" in parts:
+        yield from rates()
+    if "training" in parts or "accuracy" in parts:
+        yield from learning(seeds, "accuracy" in parts)
+
+
+def startup() -> Iterator[Row]:
+    """The commands a person waits for, each in a process of its own; the median of five."""
+    npi = [sys.executable, "-m", "npi.cli"]
+    for what, command, target in (
+        ("import npi, without torch", [sys.executable, "-c", "import npi"], 0.3),
+        ("npi --help", [*npi, "--help"], 0.5),
+        ("npi run addition 96 125", [*npi, "run", "addition", "96", "125"], 3.0),
+    ):
+        took = median(
+            _seconds(lambda command=command: subprocess.run(command, check=True, capture_output=True)) for _ in range(5)
+        )
+        yield Row(what, f"{took:.2f} s", f"under {target} s", took < target)
+
+
+def rates() -> Iterator[Row]:
+    """Steps per second of running and training, on an untrained model: the work is that of a trained one."""
+    task = tasks.find("addition", "recursive")
+    training = begin([task], seed=0)
+    model = training.model
+    bare = _bare(model)
+    yield Row(f"bare core, batch {BATCH}", f"{bare:,.0f} steps/s")
+    follows = [task.sample(Random(seed), 40) for seed in range(BATCH)]
+    recorded = {problem: task.demonstrate(problem)[0] for problem in follows}
+    neural = _Led(Neural(model, task.env), [frame for frames in recorded.values() for frame in frames])
+    steps, took = _run(task, follows, neural)
+    yield _ratio(f"neural running, {BATCH} at once, to the bare core", steps / took, bare, 0.5)
+    steps, took = _run(task, follows[:1], neural)
+    plain_running = steps / took
+    yield Row("neural running, one at a time (plain)", f"{plain_running:,.0f} steps/s")
+    yield from _memo(task, plain_running)
+    yield from _training_rates(training, recorded)
+
+
+class _Led:
+    """The network does all of its work at every step, but the decision taken is the teacher's."""
+
+    def __init__(self, neural: Neural, frames: list[Frame]):
+        self.neural, self.teacher = neural, Memo.of(frames)
+
+    def recall(self, seen, call, state):
+        return None
+
+    def decide(self, questions):
+        inner = [(seen, call, state and state[0]) for seen, call, state in questions]
+        answers = []
+        for (seen, call, state), (_, after) in zip(questions, self.neural.decide(inner), strict=True):
+            known = self.teacher.recall(seen, call, state and state[1])
+            assert known is not None
+            answers.append((known[0], (after, known[1])))
+        return answers
+
+
+def _memo(task: Task, plain: float) -> Iterator[Row]:
+    """Memoised running once warm, and a very long addition, by the shipped model."""
+    from npi.checkpoint import load_model
+    from npi.cli import SHIPPED
+
+    memo = Memo(Neural(load_model(SHIPPED), task.env))
+    for seed in range(30):
+        run(task.env.of(task.sample(Random(seed), 1000)), task.call, memo)
+    rates = []
+    for seed in range(5):
+        env = task.env.of(task.sample(Random(100 + seed), 10_000))
+        trace, took = _timed(lambda env=env: run(env, task.call, memo))
+        rates.append(len(trace.decisions) / took)
+    rate = median(rates)
+    yield Row("memoised running, warm, one core", f"{rate:,.0f} steps/s", "500,000", rate >= 500_000)
+    yield Row("  to neural running one at a time", f"{rate / plain:,.0f} x")
+    problem = task.sample(Random(7), 100_000)
+    env = task.env.of(problem)
+    _, took = _timed(lambda: run(env, task.call, memo))
+    right = task.result(env) == task.answer(problem)
+    met = right and took < 5
+    yield Row(
+        "100,000-digit addition, answer checked", f"{took:.1f} s, {'right' if right else 'WRONG'}", "under 5 s", met
+    )
+
+
+def _training_rates(training: Training, recorded: dict) -> Iterator[Row]:
+    frames = [frame for frames in recorded.values() for frame in frames]
+    env = training.lessons.envs[0]
+    everything = Lessons([(env, frame) for frame in frames], training.lessons.programs)
+    optimizer = torch.optim.Adam(training.model.parameters(), 1e-4)
+
+    def plain(frame: int) -> int:
+        batch = everything.batch(np.array([frame]))
+        optimizer.zero_grad()
+        loss_of(outputs(training.model, everything, batch), batch).mean().backward()
+        optimizer.step()
+        return len(batch.stop)
+
+    (steps, took) = _timed_sum(plain, range(200))
+    plain_rate = steps / took
+    yield Row("training one frame at a time (plain)", f"{plain_rate:,.0f} steps/s")
+    lengths: list[int] = []
+    draw = training.draw
+
+    def counted() -> np.ndarray:
+        chosen = draw()
+        lengths.append(int(training.lessons.length[chosen].sum()))
+        return chosen
+
+    training.draw = counted
+    _, took = _timed(lambda: [training.update() for _ in range(30)])
+    rate = sum(lengths) / took
+    yield Row("training in batches, to plain", f"{rate:,.0f} steps/s, {rate / plain_rate:.1f} x")
+    distinct = len(set(frames))
+    yield Row("frames stored once", f"{len(frames):,} -> {distinct:,}, {len(frames) / distinct:.1f} x")
+
+
+def learning(seeds: int, judged: bool) -> Iterator[Row]:
+    """Train each task with each teacher and every seed; judge what the last of them learnt."""
+    for name in ("addition", "sorting"):
+        for teacher in tasks.TEACHERS:
+            task = tasks.find(name, teacher)
+            times, learnt = [], 0
+            for seed in range(seeds):
+                training, recording = _timed(lambda task=task, seed=seed: begin([task], FAST, seed))
+                _, took = _timed(lambda training=training: list(training.run()))
+                learnt += training.learnt
+                times.append(took)
+                what = f"{name}, {teacher}, seed {seed}: to 100 % of {len(training.lessons):,} frames"
+                target = TARGET_SECONDS.get((name, teacher))
+                measured = f"{took:.0f} s" if training.learnt else f"not in {took:.0f} s"
+                wanted = f"under {target} s" if target else ""
+                yield Row(what, measured, wanted, training.learnt and took < target if target else training.learnt)
+                yield Row("  updates; seconds of recording before", f"{training.updates:,}; {recording:.1f} s")
+                if judged:
+                    yield from accuracy(task, training.average)
+            yield Row(f"{name}, {teacher}: seeds learnt", f"{learnt} of {seeds}", "all", learnt == seeds)
+
+
+SIZES = {
+    ("addition", "loop"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
+    ("addition", "recursive"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
+    ("sorting", "loop"): [(1, 10), (20, 100), (60, 100), (100, 20), (200, 10)],
+    ("sorting", "recursive"): [(1, 10), (20, 100), (60, 100), (200, 20)],
+}
+WANTED = {("sorting", "loop"): 60}
+
+
+def accuracy(task: Task, model: NPI) -> Iterator[Row]:
+    for size, problems in SIZES[task.name, task.teacher]:
+        [score] = evaluate(task, Memo(Neural(model, task.env)), [size], problems)
+        wanted = size <= WANTED.get((task.name, task.teacher), size)
+        measured = f"{score.answers} / {score.traces} of {problems}"
+        met = score.answers == score.traces == problems if wanted else None
+        yield Row(f"  size {size}: right answers / right traces", measured, "all" if wanted else "", met)
+
+
+def _bare(model: NPI) -> float:
+    """Steps per second of the model's forward pass alone, on random input."""
+    env, fields = next(iter(model.config.encoders.items()))
+    seen = torch.stack([torch.randint(size, (BATCH,)) for size in fields.values()], 1)
+    args = torch.zeros(BATCH, len(model.config.arguments), dtype=torch.long)
+    programs = torch.randint(len(model.programs), (BATCH,))
+    zero = torch.zeros(model.config.layers, BATCH, model.config.hidden)
+
+    @torch.inference_mode()
+    def passes(count: int) -> None:
+        state = (zero, zero)
+        for _ in range(count):
+            _, state = model.step(env, seen, args, programs, state)
+
+    passes(10)
+    return median(BATCH * 40 / _seconds(lambda: passes(40)) for _ in range(3))
+
+
+def _run(task: Task, problems: list, decider: _Led) -> tuple[int, float]:
+    envs = [task.env.of(problem) for problem in problems]
+    traces, took = _timed(lambda: run_all(envs, task.call, decider, Limits()))
+    return sum(len(trace.decisions) for trace in traces), took
+
+
+def _ratio(what: str, rate: float, to: float, target: float) -> Row:
+    ratio = rate / to
+    return Row(what, f"{rate:,.0f} steps/s, {ratio:.2f}", f"at least {target}", ratio >= target)
+
+
+def _seconds(job: Callable[[], object]) -> float:
+    return _timed(job)[1]
+
+
+def _timed(job: Callable) -> tuple:
+    began = time.perf_counter()
+    result = job()
+    return result, time.perf_counter() - began
+
+
+def _timed_sum(job: Callable[[int], int], over: Sequence[int]) -> tuple[int, float]:
+    return _timed(lambda: sum(job(index) for index in over))

@@ -1,0 +1,207 @@
+"""Models and training runs on disk: safetensors and JSON, never pickle.
+
+A model is a folder:
+    config.json         enough to rebuild the network: its configuration, programs, tasks and how it was trained
+    model.safetensors   its weights
+    training.safetensors   while it can still be resumed: all of a training run, in one file
+
+Every file is written beside its place and then moved into it, so a crash or a full disk leaves the last good one.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from npi.model import NPI, ModelConfig
+from npi.task import BadInput
+from npi.train import TrainConfig, Training
+
+FORMAT = 1
+CONFIG, WEIGHTS, TRAINING = "config.json", "model.safetensors", "training.safetensors"
+
+
+def write(path: Path, data: bytes) -> None:
+    """Put data in a file, whole or not at all."""
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        kept = "; what was there before is untouched" if path.exists() else ""
+        raise BadInput(f"{path} could not be written: {error.strerror or error}{kept}") from error
+
+
+def save_model(model: NPI, folder: Path, training: Mapping[str, Any]) -> None:
+    """Write a model; `training` says how it came to be."""
+    description = {
+        "format": FORMAT,
+        "model": asdict(model.config),
+        "programs": model.programs,
+        "tasks": model.tasks,
+        "training": dict(training),
+    }
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    write(folder / WEIGHTS, save(tensors))
+    write(folder / CONFIG, (json.dumps(description, indent=2) + "\n").encode())
+
+
+def describe(folder: Path) -> dict[str, Any]:
+    """What config.json says of a model, checked."""
+    path = folder / CONFIG
+    if not path.is_file():
+        raise BadInput(
+            f"{folder} holds no model: there is no {CONFIG} in it. Train one with: npi train ... --out {folder}"
+        )
+    try:
+        description = json.loads(path.read_text())
+        if description["format"] != FORMAT:
+            raise BadInput(f"{path} has format {description['format']}; this version reads format {FORMAT}")
+        for key in ("model", "programs", "tasks", "training"):
+            description[key]
+    except (ValueError, KeyError, TypeError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"{path} is not the description of a model of this package ({_named(error)})") from error
+    return description
+
+
+def load_model(folder: Path, device: str | torch.device = "cpu") -> NPI:
+    description = describe(folder)
+    try:
+        config = dict(description["model"])
+        config["arguments"] = tuple(config["arguments"])
+        model = NPI(ModelConfig(**config), description["programs"])
+        model.tasks = dict(description["tasks"])
+    except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
+        raise BadInput(f"{folder / CONFIG} does not describe a model of this version ({_named(error)})") from error
+    tensors, _ = _read(folder / WEIGHTS)
+    _fill(model, tensors, folder / WEIGHTS)
+    return model.to(device).eval()
+
+
+def save_training(training: Training, folder: Path) -> None:
+    """Write all of a training run, and its model as it would be used now."""
+    tensors: dict[str, Tensor] = {}
+    for part, module in (("model", training.model), ("average", training.average)):
+        tensors |= {f"{part}.{name}": tensor.detach().cpu() for name, tensor in module.state_dict().items()}
+    for name, parameter in training.model.named_parameters():
+        for key, value in training.optimizer.state.get(parameter, {}).items():
+            tensors[f"adam.{key}.{name}"] = value.detach().cpu()
+    for name in ("error", "accuracy", "wrong"):
+        tensors[name] = torch.from_numpy(getattr(training, name))
+    facts = {
+        "tasks": training.model.tasks,
+        "config": asdict(training.config),
+        "seed": training.seed,
+        "updates": training.updates,
+        "loss": training.loss,
+        "learnt": training.learnt,
+        "rng": training.rng.bit_generator.state,
+    }
+    # safetensors keeps text beside the tensors, so that one file holds the whole run and cannot be half new, half old
+    data = save({name: tensor.contiguous() for name, tensor in tensors.items()}, {"training": json.dumps(facts)})
+    write(folder / TRAINING, data)
+    save_model(training.average, folder, _summary(training))
+
+
+def _summary(training: Training) -> dict[str, Any]:
+    return {
+        "seed": training.seed,
+        "updates": training.updates,
+        "learnt": training.learnt,
+        "frames": len(training.lessons),
+        "config": asdict(training.config),
+    }
+
+
+def training_facts(folder: Path) -> dict[str, Any]:
+    """What a saved training run says of itself: its tasks, configuration, seed and progress."""
+    path = folder / TRAINING
+    if not path.is_file():
+        raise BadInput(f"there is no training run to resume in {folder}: it has no {TRAINING}")
+    return _facts(path, _read(path)[1])
+
+
+def restore_training(training: Training, folder: Path) -> None:
+    """Bring a training run, newly made with the saved configuration and seed, to where the saved one stood."""
+    path = folder / TRAINING
+    tensors, metadata = _read(path)
+    facts = _facts(path, metadata)
+    if len(tensors["wrong"]) != len(training.lessons):
+        raise BadInput(
+            f"{path} was trained on {len(tensors['wrong']):,} frames, but the tasks now give "
+            f"{len(training.lessons):,}: a task has changed since; start anew with --force"
+        )
+    _fill(training.model, _part(tensors, "model."), path)
+    if training.average is not training.model:
+        _fill(training.average, _part(tensors, "average."), path)
+    for name, parameter in training.model.named_parameters():
+        state = {key: tensors.get(f"adam.{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
+        training.optimizer.state[parameter] = {
+            key: value if key == "step" else value.to(parameter) for key, value in state.items() if value is not None
+        }
+    for name in ("error", "accuracy", "wrong"):
+        setattr(training, name, tensors[name].numpy().copy())
+    training.updates, training.loss, training.learnt = facts["updates"], facts["loss"], facts["learnt"]
+    training.rng.bit_generator.state = facts["rng"]
+
+
+def _facts(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
+    if "training" not in metadata:
+        raise BadInput(f"{path} is not a training run of this package: start anew with --force")
+    return json.loads(metadata["training"])
+
+
+def saved_config(facts: Mapping[str, Any]) -> TrainConfig:
+    return TrainConfig(**facts["config"])
+
+
+def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+
+
+def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    if not path.is_file():
+        raise BadInput(f"{path} is missing; the folder is not a whole model: copy it again or train it anew")
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise BadInput(
+            f"{path} is damaged or is no safetensors file ({error}): copy it again or train it anew"
+        ) from error
+
+
+def _fill(model: NPI, tensors: Mapping[str, Tensor], path: Path) -> None:
+    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+    found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
+    if wanted != found:
+        odd = sorted(set(wanted.items()) ^ set(found.items()))[0][0]
+        raise BadInput(
+            f"{path} does not hold the weights its description asks for: {odd} should be {wanted.get(odd, 'absent')} "
+            f"and is {found.get(odd, 'absent')}. It belongs to another model"
+        )
+    model.load_state_dict(dict(tensors))
+
+
+def _named(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def holds_model(folder: Path) -> bool:
+    return any((folder / name).exists() for name in (CONFIG, WEIGHTS, TRAINING))

@@ -1,0 +1,60 @@
+"""How often a decider solves a task: right answers, and right traces."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from npi.interpret import Decider, run_all
+from npi.program import Limits, Trace, record
+from npi.task import Task
+
+
+@dataclass(frozen=True)
+class Score:
+    """Results on problems of one size. A right trace is the teacher's, decision by decision."""
+
+    size: int
+    problems: int
+    answers: int
+    traces: int
+    runaways: int
+    wrong: tuple[Any, ...]  # some problems answered wrongly
+
+
+def evaluate(
+    task: Task, decider: Decider, sizes: Sequence[int], problems: int, seed: int = 0, together: int = 256
+) -> Iterator[Score]:
+    """Judge a decider on the corner cases and random problems of each size, `together` of them at a time."""
+    for size in sizes:
+        answers = traces = runaways = 0
+        wrong: list[Any] = []
+        remaining = iter(task.problems(size, problems, seed))
+        while part := list(islice(remaining, together)):
+            expected = [Trace.of(record(task.env.of(problem), task.main)) for problem in part]
+            envs = [task.env.of(problem) for problem in part]
+            longest = max(len(trace.decisions) for trace in expected)
+            # whoever needs twice the teacher's steps has lost its way
+            got = run_all(envs, task.call, decider, Limits(steps=2 * longest + 100))
+            for problem, env, mine, teachers in zip(part, envs, got, expected, strict=True):
+                right = not mine.runaway and task.result(env) == task.answer(problem)
+                answers += right
+                traces += mine == teachers
+                runaways += mine.runaway is not None
+                if not right and len(wrong) < 3:
+                    wrong.append(problem)
+        yield Score(size, problems, answers, traces, runaways, tuple(wrong))
+
+
+def interval(successes: int, trials: int) -> tuple[float, float]:
+    """The 95 % interval of a share (Wilson's, which is sound at 0 and 1 too)."""
+    if trials == 0:
+        return 0.0, 1.0
+    z = 1.959964
+    share = successes / trials
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    half = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials * trials)) / (1 + z * z / trials)
+    return max(0.0, middle - half), min(1.0, middle + half)

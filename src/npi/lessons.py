@@ -1,0 +1,112 @@
+"""Lessons: the distinct frames of some tasks, as tensors, and batches of them.
+
+Axes: S steps, J frames, T time steps of a batch, F fields of an observation, A arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from npi.program import ACT, ARGS, Frame
+from npi.task import BadInput, Task, distinct_frames
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Frames side by side, longest first, their steps packed time step by time step."""
+
+    going: Int[
+        Tensor, " T"
+    ]  # how many frames are still going at each time step (on the CPU, as PackedSequence wants it)
+    frame: Int[Tensor, " S"]  # which frame of the batch each step belongs to
+    env: Int[Tensor, " S"]
+    seen: Int[Tensor, "S F"]
+    program: Int[Tensor, " S"]
+    args: Int[Tensor, "S A"]
+    stop: Bool[Tensor, " S"]
+    next_program: Int[Tensor, " S"]
+    next_args: Int[Tensor, "S A"]
+
+
+class Lessons:
+    """Every distinct frame once. `programs` are the rows of the model's memory, in order."""
+
+    def __init__(self, frames: Iterable[tuple[str, Frame]], programs: list[str], device: str | torch.device = "cpu"):
+        """Each frame comes with the name of its environment."""
+        pairs = list(frames)
+        steps = [step for _, frame in pairs for step in frame.steps]
+        row = {name: index for index, name in enumerate(programs)}
+        self.programs = programs
+        self.envs = sorted({env for env, _ in pairs})
+        self.env = np.array([self.envs.index(env) for env, _ in pairs])
+        self.program = np.array([row[frame.call.program] for _, frame in pairs])
+        self.length = np.array([len(frame.steps) for _, frame in pairs])
+        self.first = self.length.cumsum() - self.length  # where the steps of each frame begin
+
+        def tensor(values: list) -> Tensor:
+            return torch.tensor(values, device=device)
+
+        self.fields = [next(len(frame.steps[0].seen) for env, frame in pairs if env == name) for name in self.envs]
+        width = max(self.fields)
+        none = (0,) * ARGS
+        self.args = tensor([frame.call.args for _, frame in pairs])
+        self.seen = tensor([tuple(map(int, step.seen)) + (0,) * (width - len(step.seen)) for step in steps])
+        self.stop = tensor([step.decision is None for step in steps])
+        self.next_program = tensor([0 if step.decision is None else row[step.decision.program] for step in steps])
+        self.next_args = tensor([none if step.decision is None else step.decision.args for step in steps])
+
+    def __len__(self) -> int:
+        return len(self.length)
+
+    def batch(self, chosen: np.ndarray) -> Batch:
+        """A batch of these frames, which must be sorted longest first (`longest_first`)."""
+        time = np.arange(int(self.length[chosen[0]]))[:, None]
+        going = time < self.length[chosen]  # [T, J]
+        column = np.broadcast_to(np.arange(len(chosen)), going.shape)[going]
+
+        def tensor(values: np.ndarray) -> Tensor:
+            return torch.from_numpy(values).to(self.args.device)
+
+        steps = tensor((self.first[chosen] + time)[going])
+        frames = chosen[column]
+        return Batch(
+            going=torch.from_numpy(going.sum(1)),
+            frame=tensor(column),
+            env=tensor(self.env[frames]),
+            seen=self.seen[steps],
+            program=tensor(self.program[frames]),
+            args=self.args[tensor(frames)],
+            stop=self.stop[steps],
+            next_program=self.next_program[steps],
+            next_args=self.next_args[steps],
+        )
+
+    def longest_first(self, chosen: np.ndarray) -> np.ndarray:
+        return chosen[np.argsort(-self.length[chosen], kind="stable")]
+
+
+def demonstrations(tasks: Iterable[Task], seed: int) -> Iterator[tuple[str, Frame]]:
+    """The distinct frames of several tasks, each with the name of its environment."""
+    seen: set[tuple[str, Frame]] = set()
+    for task in tasks:
+        for frame in distinct_frames(task, task.examples_of(seed)):
+            pair = (task.env.__name__, frame)
+            if pair not in seen:
+                seen.add(pair)
+                yield pair
+
+
+def programs_of(frames: Iterable[tuple[str, Frame]]) -> list[str]:
+    """The programs that occur in frames, called or running, ACT first."""
+    called = {ACT}
+    for _, frame in frames:
+        called.add(frame.call.program)
+    if not called - {ACT}:
+        raise BadInput("there is nothing to learn: no task gave any frame")
+    return sorted(called, key=lambda name: (name != ACT, name))

@@ -1,0 +1,82 @@
+"""The network as the one who decides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+
+from npi.interpret import Answer, Question, State
+from npi.model import NPI
+from npi.program import Call, Observation
+from npi.task import BadInput, Env, Task
+
+
+class Neural:
+    """Answers the interpreter's questions about one environment by forward passes, all questions in one.
+
+    The state of a frame is the LSTM state after its last step: an array of its own, so that it can be kept, shared
+    between runs and asked from again.
+    """
+
+    def __init__(self, model: NPI, env: type[Env]):
+        self.model, self.env = model.eval(), env.__name__
+        self.device = model.keys.device
+        self.row = {name: index for index, name in enumerate(model.programs)}
+        self.calls: dict[tuple[int, ...], Call] = {}
+        config = model.config
+        self.zero = np.zeros((2, config.layers, config.hidden), dtype=np.float32)
+
+    def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
+        return None
+
+    @torch.inference_mode()
+    def decide(self, questions: list[Question]) -> list[Answer]:
+        seen, calls, states = zip(*questions, strict=True)
+        state = np.stack([self.zero if state is None else state for state in states], axis=2)  # [2, L, B, M]
+        h, c = torch.from_numpy(state).to(self.device)
+        said, (h, c) = self.model.step(
+            self.env,
+            self.tensor(seen),
+            self.tensor([call.args for call in calls]),
+            self.tensor([self.row[call.program] for call in calls]),
+            (h, c),
+        )
+        stops = (said.stop >= 0).tolist()  # r_t >= 1/2
+        choices = torch.stack([said.program.argmax(1), *(logits.argmax(1) for logits in said.args)], 1).tolist()
+        after = torch.stack([h, c]).permute(2, 0, 1, 3).cpu().numpy()  # [B, 2, L, M]
+        return [
+            (None if stop else self.call(choice), after[index].copy())
+            for index, (stop, choice) in enumerate(zip(stops, choices, strict=True))
+        ]
+
+    def tensor(self, values: Sequence) -> torch.Tensor:
+        return torch.from_numpy(np.array(values, dtype=np.int64)).to(self.device)
+
+    def call(self, choice: list[int]) -> Call:
+        """One object for each distinct call: traces of millions of calls stay small."""
+        row, *args = choice
+        key = tuple(choice)
+        call = self.calls.get(key)
+        if call is None:
+            call = self.calls[key] = Call(self.model.programs[row], tuple(args))
+        return call
+
+
+def check_fits(model: NPI, task: Task) -> None:
+    """Whether a model can run a task at all: it must know the environment as it is now, and the main program."""
+    name, config = task.env.__name__, model.config
+    faults = []
+    if name not in config.encoders:
+        faults.append(f"it has no encoder for {name}, only for {', '.join(config.encoders)}")
+    elif config.encoders[name] != task.env.fields():
+        faults.append(f"{name} shows {task.env.fields()}, but it was trained on {config.encoders[name]}")
+    if any(has < needs for has, needs in zip(config.arguments, task.env.arguments(), strict=True)):
+        faults.append(f"its arguments have {config.arguments} values, but {name} needs {task.env.arguments()}")
+    if task.main.name not in model.programs:
+        faults.append(f"it has no program {task.main.name}, only {', '.join(model.programs)}")
+    if faults:
+        raise BadInput(
+            f"the model does not fit {task.name}: {'; '.join(faults)}. Train one with: npi train {task.name}"
+        )
