@@ -13,7 +13,7 @@ test: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest
 
 lint: $(VENV)/.installed-dev
-	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright
+	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright --pythonpath $(BIN)/python
 
 bench: $(VENV)/.installed
 	$(BIN)/npi bench

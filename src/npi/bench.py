@@ -19,6 +19,7 @@ import numpy as np
 import torch
 
 from npi import tasks
+from npi.checkpoint import load_model
 from npi.evaluation import evaluate
 from npi.interpret import Memo, run, run_all
 from npi.lessons import Lessons
@@ -105,10 +106,7 @@ class _Led:
 
 def _memo(task: Task, plain: float) -> Iterator[Row]:
     """Memoised running once warm, and a very long addition, by the shipped model."""
-    from npi.checkpoint import load_model
-    from npi.cli import SHIPPED
-
-    memo = Memo(Neural(load_model(SHIPPED), task.env))
+    memo = Memo(Neural(load_model(), task.env))
     for seed in range(30):
         run(task.env.of(task.sample(Random(seed), 1000)), task.call, memo)
     rates = []

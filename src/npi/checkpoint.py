@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from npi.model import NPI, ModelConfig
+from npi.models import SHIPPED
 from npi.task import BadInput
 from npi.train import TrainConfig, Training
 
@@ -41,7 +43,8 @@ def write(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
         kept = "; what was there before is untouched" if path.exists() else ""
         raise BadInput(f"{path} could not be written: {error.strerror or error}{kept}") from error
 
@@ -80,7 +83,7 @@ def describe(folder: Path) -> dict[str, Any]:
     return description
 
 
-def load_model(folder: Path, device: str | torch.device = "cpu") -> NPI:
+def load_model(folder: Path = SHIPPED, device: str | torch.device = "cpu") -> NPI:
     description = describe(folder)
     try:
         config = dict(description["model"])
@@ -182,9 +185,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise BadInput(
-            f"{path} is damaged or is no safetensors file ({error}): copy it again or train it anew"
-        ) from error
+        raise BadInput(f"{path} is damaged or foreign ({error}): copy it again or train it anew") from error
 
 
 def _fill(model: NPI, tensors: Mapping[str, Tensor], path: Path) -> None:

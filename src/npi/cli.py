@@ -21,6 +21,7 @@ import tyro
 from tyro.conf import Positional, arg
 
 from npi import tasks
+from npi.models import SHIPPED
 from npi.program import Limits, Runaway, Trace
 from npi.task import BadInput, Task, check_task
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from npi.interpret import Decider
     from npi.model import NPI
     from npi.train import Training
-
-SHIPPED = Path(__file__).parent / "models" / "default"
 
 app = tyro.extras.SubcommandApp()
 
@@ -65,10 +64,9 @@ def demo(*, json: bool = False) -> int:
             print(f"$ npi run {name} {' '.join(words)} --trace")
             print(*_lines(trace, task), sep="\n")
             print(f"{got}\n")
-    sizes = {"addition": [10, 1000], "sorting": [10, 50]}
-    for name in sizes:
+    for name, size in (("addition", 500), ("sorting", 25)):
         task = _taught(model, name)
-        for score in evaluate(task, _decider(model, task, "memo"), sizes[name], 20):
+        for score in evaluate(task, _decider(model, task, "memo"), [size], 10):
             out["scores"].append({"task": name, **asdict(score)})
             if not json:
                 what = "digits" if name == "addition" else "elements"

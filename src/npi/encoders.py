@@ -23,6 +23,7 @@ class FieldEncoder(nn.Module):
         self.fields = dict(fields)
         # A product with concatenated one-hot vectors is a sum of rows: look the rows up instead.
         self.rows = nn.EmbeddingBag(sum(sizes), hidden, mode="sum")
+        nn.init.normal_(self.rows.weight, std=0.1)  # small: larger rows are learnt by heart, combination by combination
         self.bias = nn.Parameter(torch.zeros(hidden))
         self.out = nn.Linear(hidden, width)
         offsets = torch.tensor([0, *sizes[:-1]]).cumsum(0)

@@ -3,10 +3,10 @@
 State goes in and comes out; the model itself remembers nothing between steps. docs/paper-map.md names the line of each
 equation. Axes:
 
-B  questions answered together      D  width of the state encoding s_t      N  programs in memory
-T  steps of a sequence              P  width of a program embedding p_t     K  width of a program key k_t
+B  steps taken together             D  width of the state encoding s_t      N  programs in memory
+T  time steps of frames             P  width of a program embedding p_t     K  width of a program key k_t
 L  LSTM layers                      M  LSTM width                           F  fields of an observation
-A  arguments of a call              V  values of one argument
+A  arguments of a call              J  frames side by side
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class Outputs:
 
     stop: Float[Tensor, " B"]  # r_t before the sigmoid
     program: Float[Tensor, "B N"]  # M_key . k_t
-    args: tuple[Float[Tensor, "B V"], ...]  # a_{t+1}, one softmax for each argument
+    args: tuple[Float[Tensor, "B _"], ...]  # a_{t+1}, one softmax for each argument
 
 
-LSTMState = tuple[Float[Tensor, "L B M"], Float[Tensor, "L B M"]]
+LSTMState = tuple[Float[Tensor, "L J M"], Float[Tensor, "L J M"]]
 
 
 class NPI(nn.Module):
@@ -106,7 +106,7 @@ class NPI(nn.Module):
         batch_sizes: Int[Tensor, " T"],
         state: LSTMState | None = None,
     ) -> tuple[Outputs, LSTMState]:
-        """Advance packed sequences (as in PackedSequence) from `state`; one step each if `batch_sizes` is [B]."""
+        """Advance frames from `state` by packed sequences of steps (see PackedSequence); by one step if T is 1."""
         embedded = self.embeddings[programs]  # p_t = M_prog[i_t]
         fused = self.fusion(torch.cat([encoded, embedded], 1))
         packed, after = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})

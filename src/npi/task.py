@@ -172,6 +172,7 @@ class _Check:
         self.nodes: dict[Hashable, int] = {}  # histories, as a trie: (parent, observation) -> node
         self.decided: dict[int, Decision] = {}
         self.rng = Random(0)
+        self.endless = False  # a teacher that never returns does so every time: once is enough
 
     def fault(self, key: Hashable, text: str) -> None:
         """Keep the first fault of each kind; a hundred problems that fail alike are one fault to mend."""
@@ -190,6 +191,8 @@ class _Check:
         programs: set[str] = set()
         sizes = list(task.sizes)
         for index in range(problems):
+            if self.endless:
+                break
             size = sizes[index % len(sizes)]
             try:
                 problem = self.problem(size, index, seed)
@@ -224,6 +227,7 @@ class _Check:
             try:
                 recording = record(env, program, limits=self.limits)
             except Runaway as error:
+                self.endless = True
                 self.fault(("runaway", program.name), f"{error}, on the problem {_short(problem)}")
                 return
             except Exception as error:

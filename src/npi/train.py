@@ -30,7 +30,8 @@ class TrainConfig:
     batch, steps            frames per update, and how many steps they may have together: fewer long frames are drawn
     updates                 give up after so many
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
-    decay, decay_every      the learning rate is multiplied by `decay` every so many updates (continuously)
+    decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
+                            at this share of itself
     average                 how much of the running average of the weights stays at each update; the average is what
                             is estimated, saved and used. 0: the weights themselves
     temperature, uniform    programs are drawn by a softmax over their error, mixed with this share of equal chances
@@ -46,11 +47,12 @@ class TrainConfig:
     clip: float = 0.3
     warmup: int = 20
     decay: float = 0.5
-    decay_every: int = 1_000
+    decay_every: int = 300
+    floor: float = 0.05
     average: float = 0.98
     temperature: float = 0.005
     uniform: float = 0.2
-    review: float = 0.3
+    review: float = 0.1
     estimate_every: int = 50
     estimate_frames: int = 256
 
@@ -66,6 +68,7 @@ PAPER = TrainConfig(
     warmup=1,
     decay=0.95,
     decay_every=10_000,
+    floor=0.0,
     average=0.0,
     temperature=0.1,
     uniform=0.0,
@@ -162,7 +165,7 @@ class Training:
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
-        rate = config.learning_rate * config.decay ** (self.updates / config.decay_every)
+        rate = config.learning_rate * max(config.floor, config.decay ** (self.updates / config.decay_every))
         for group in self.optimizer.param_groups:
             group["lr"] = rate * min(1.0, (self.updates + 1) / config.warmup)
         self.optimizer.step()

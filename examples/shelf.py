@@ -1,0 +1,73 @@
+"""A task of one's own: a pointer walks along a shelf and switches every light off.
+
+npi check examples/shelf.py:task
+python examples/shelf.py
+"""
+
+from typing import Annotated, NamedTuple
+
+from npi import RIGHT, Env, Memo, Neural, Tape, TapeKind, Task, act, begin, program, run
+
+MOVE, OFF = OPS = range(2)
+SHELF = TapeKind(symbols=2)  # cells hold 0 or 1; the tape ends at both sides; one head, at the left
+
+
+class Seen(NamedTuple):  # all that a program may see
+    light: Annotated[int, range(2)]
+    last: Annotated[int, range(2)]
+
+
+class Shelf(Env):
+    def __init__(self, lights: Tape):
+        self.lights = lights
+
+    @classmethod
+    def of(cls, problem):
+        return cls(SHELF.tape(problem))
+
+    def observe(self) -> Seen:
+        return Seen(self.lights.read(), self.lights.at_last())
+
+    def act(self, op: Annotated[int, OPS], direction: Annotated[int, range(2)], _: Annotated[int, range(1)], /) -> None:
+        if op == MOVE:
+            self.lights.move(direction)
+        elif op == OFF:
+            self.lights.write(0)
+
+
+@program
+def darken(shelf):  # DARKEN: one light
+    if shelf.observe().light:
+        act(shelf, OFF)
+
+
+@program
+def tidy(shelf):  # TIDY: this light, then the rest, by calling itself
+    darken(shelf)
+    if not shelf.observe().last:
+        act(shelf, MOVE, RIGHT)
+        tidy(shelf)
+
+
+task = Task(
+    name="tidy",
+    teacher="recursive",
+    env=Shelf,
+    main=tidy,
+    sample=lambda rng, size: [rng.randrange(2) for _ in range(size)],
+    answer=lambda problem: [0] * len(problem),
+    result=lambda shelf: shelf.lights.contents(),
+    parse=lambda words: [int(word) for word in words],
+    show=str,
+    sizes=range(1, 6),
+    examples=20,
+)
+
+if __name__ == "__main__":
+    training = begin([task], seed=0)
+    for metrics in training.run():
+        if metrics.learnt:
+            print(f"learnt after {metrics.update} updates")
+    shelf = Shelf.of([1, 0, 1] * 100)
+    trace = run(shelf, task.call, Memo(Neural(training.average, Shelf)))
+    print(f"{sum(task.result(shelf))} lights of 300 still on after {len(trace.decisions)} decisions")

@@ -1,0 +1,92 @@
+"""How the package hangs together, tested as anything else."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import npi
+import npi.tasks
+
+SOURCE = Path(npi.__file__).parent
+NO_TORCH = ["npi", "npi.program", "npi.tape", "npi.task", "npi.interpret", "npi.view", "npi.cli", "npi.evaluation"]
+NO_TORCH += [f"npi.tasks.{name}" for name in npi.tasks.names()]
+
+
+def imports(path):
+    """The npi modules that a module imports, at the top or inside functions."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("npi"))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("npi"):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("module", NO_TORCH)
+def test_these_do_not_import_torch(module):
+    code = f"import sys, {module}; sys.exit('torch' in sys.modules or 'numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_the_check_for_torch_can_fail():
+    code = "import sys, npi.model; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1
+
+
+BELOW = {  # what a module may import from the package, as in the order of the pipeline
+    "program": set(),
+    "tape": set(),
+    "task": {"program"},
+    "interpret": {"program", "task"},
+    "view": {"program", "task"},
+    "evaluation": {"program", "task", "interpret"},
+    "encoders": set(),
+    "model": {"encoders", "task"},
+    "lessons": {"program", "task"},
+    "train": {"lessons", "model", "task"},
+    "neural": {"program", "task", "interpret", "model"},
+    "checkpoint": {"model", "models", "task", "train"},
+    "progress": {"train"},
+}
+
+
+@pytest.mark.parametrize("module", BELOW)
+def test_dependencies_point_one_way(module):
+    used = {name.split(".")[1] for name in imports(SOURCE / f"{module}.py") if "." in name}
+    assert used <= BELOW[module]
+
+
+def test_tasks_stand_on_programs_tapes_and_tasks_alone():
+    for path in (SOURCE / "tasks").glob("*.py"):
+        used = {name.split(".")[1] for name in imports(path) if "." in name}
+        assert used <= {"program", "tape", "task", "tasks"}
+
+
+def test_nothing_imports_the_command_line():
+    for path in SOURCE.rglob("*.py"):
+        if path.name not in ("cli.py",):
+            assert not any(name.startswith("npi.cli") for name in imports(path)), path
+
+
+def test_public_names_are_listed_and_there():
+    for name in npi.__all__:
+        assert getattr(npi, name) is not None
+    assert len(set(npi.__all__)) == len(npi.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        _ = npi.nothing
+
+
+def test_the_paper_map_quotes_lines_that_exist():
+    table = (SOURCE.parents[1] / "docs" / "paper-map.md").read_text()
+    quoted = 0
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.split("|")]
+        if len(cells) < 5 or not cells[2].startswith("`"):
+            continue
+        code, file = cells[2].strip("`"), cells[3].strip("`")
+        assert code in (SOURCE / file).read_text(), f"{file} does not contain: {code}"
+        quoted += 1
+    assert quoted >= 12

@@ -1,0 +1,76 @@
+import pytest
+import torch
+
+from npi import NPI, ModelConfig
+from npi.tasks.addition import AdditionPad
+from npi.tasks.sorting import SortingPad
+
+NAMES = ["ACT", "ADD", "LSHIFT"]
+
+
+def small(programs=NAMES):
+    torch.manual_seed(0)
+    return NPI(
+        ModelConfig.of([AdditionPad, SortingPad], hidden=16, state=8, program=8, key=4, encoder_hidden=8), programs
+    )
+
+
+def questions(count):
+    seen = torch.randint(10, (count, 4))
+    return seen, torch.zeros(count, 3, dtype=torch.long), torch.randint(3, (count,))
+
+
+def test_a_configuration_fits_all_its_environments():
+    config = ModelConfig.of([AdditionPad, SortingPad])
+    assert config.arguments == (2, 4, 11)
+    assert config.encoders["SortingPad"] == {
+        "value1": 10, "value2": 10, "start1": 2, "end1": 2, "start2": 2, "end2": 2, "end3": 2
+    }  # fmt: skip
+    assert (config.hidden, config.layers) == (256, 2)  # the paper's core
+
+
+def test_rows_can_be_added_and_leave_the_rest_alone():
+    model = small()
+    before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    model.add_programs(["MAX", "ADD", "RJMP"])
+    assert model.programs == [*NAMES, "MAX", "RJMP"]
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(tensor[:3] if name in ("keys", "embeddings") else tensor, before[name])
+    assert model.keys.shape[0] == model.embeddings.shape[0] == 5
+    assert model.keys.requires_grad
+
+
+def test_a_program_is_found_by_content():
+    model = small()
+    hidden = torch.randn(5, 16)
+    key = model.program_head(hidden)
+    assert torch.allclose(model.heads(hidden).program, torch.stack([key @ row for row in model.keys], 1), atol=1e-5)
+
+
+def test_steps_one_by_one_are_a_sequence():
+    """The LSTM over packed frames of different lengths equals single steps with the state passed along."""
+    model = small().eval()
+    lengths = [4, 3, 1]
+    frames = [questions(length) for length in lengths]
+    going = torch.tensor([3, 2, 2, 1])
+    order = [(time, frame) for time in range(4) for frame in range(3) if time < lengths[frame]]
+    seen, args, programs = (torch.stack([frames[f][part][t] for t, f in order]) for part in range(3))
+    with torch.no_grad():
+        packed, _ = model.core(model.encode("AdditionPad", seen, args), programs, going)
+        for frame, length in enumerate(lengths):
+            state = (torch.zeros(2, 1, 16), torch.zeros(2, 1, 16))
+            for time in range(length):
+                one = [part[time : time + 1] for part in frames[frame]]
+                said, state = model.step("AdditionPad", *one, state)
+                row = order.index((time, frame))
+                assert torch.allclose(said.stop, packed.stop[row : row + 1], atol=1e-5)
+                assert torch.allclose(said.program, packed.program[row : row + 1], atol=1e-5)
+
+
+def test_shapes_are_checked_in_the_test_run():
+    model = small()
+    seen, args, _ = questions(2)
+    with pytest.raises(Exception, match="Type-check"):
+        model.encode("AdditionPad", seen.float(), args)
+    with pytest.raises(Exception, match="Type-check"):
+        model.heads(torch.zeros(3, 4, 5))

@@ -1,0 +1,151 @@
+from typing import Annotated, NamedTuple
+
+import pytest
+
+from npi import Call, Env, Frame, Limits, Runaway, Step, Trace, act, program, record
+from npi.program import walk
+
+
+class Seen(NamedTuple):
+    left: Annotated[int, range(10)]
+
+
+class Counter(Env):
+    """A number that can be counted down."""
+
+    def __init__(self, left):
+        self.left = left
+
+    @classmethod
+    def of(cls, problem):
+        return cls(problem)
+
+    def observe(self) -> Seen:
+        return Seen(self.left)
+
+    def act(self, by: Annotated[int, range(3)], _: Annotated[int, range(1)], __: Annotated[int, range(1)], /) -> None:
+        self.left = max(0, self.left - by)
+
+
+@program
+def down(env):
+    act(env, 1)
+
+
+@program
+def twice(env, by):
+    act(env, by)
+    act(env, by)
+
+
+@program
+def empty(env):
+    while env.observe().left:
+        down(env)
+    twice(env, 2)
+
+
+@program
+def forever(env):
+    forever(env)
+
+
+def test_a_program_runs_as_it_stands():
+    env = Counter(3)
+    empty(env)
+    assert env.left == 0
+
+
+def test_a_recording_holds_what_each_frame_saw_and_decided():
+    frames = record(Counter(1), empty)
+    one, two = Call("ACT", (1, 0, 0)), Call("ACT", (2, 0, 0))
+    assert frames == [
+        Frame(Call("EMPTY"), (Step((1,), Call("DOWN")), Step((0,), Call("TWICE", (2, 0, 0))), Step((0,), None))),
+        Frame(Call("DOWN"), (Step((1,), one), Step((0,), None))),
+        Frame(Call("TWICE", (2, 0, 0)), (Step((0,), two), Step((0,), two), Step((0,), None))),
+    ]
+
+
+def test_steps_are_walked_in_the_order_they_happened():
+    steps = [
+        (frame.call.program, step.decision and step.decision.program) for frame, step in walk(record(Counter(1), empty))
+    ]
+    assert steps == [
+        ("EMPTY", "DOWN"),
+        ("DOWN", "ACT"),
+        ("DOWN", None),
+        ("EMPTY", "TWICE"),
+        ("TWICE", "ACT"),
+        ("TWICE", "ACT"),
+        ("TWICE", None),
+        ("EMPTY", None),
+    ]
+
+
+def test_only_the_recorded_environment_is_recorded():
+    other = Counter(5)
+
+    @program
+    def both(env):
+        down(env)
+        down(other)
+
+    frames = record(Counter(2), both)
+    assert [frame.call.program for frame in frames] == ["BOTH", "DOWN"]
+    assert other.left == 4
+
+
+def test_recording_ends_when_a_program_raises():
+    @program
+    def broken(env):
+        down(env)
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        record(Counter(2), broken)
+    env = Counter(2)
+    down(env)  # would be appended to the dead recording if it were still on
+    assert env.left == 1
+
+
+def test_a_runaway_teacher_is_stopped_with_its_trace():
+    with pytest.raises(Runaway, match="depth limit of 50 calls") as caught:
+        record(Counter(1), forever, limits=Limits(1000, 50))
+    assert len(caught.value.trace.decisions) == 50
+    with pytest.raises(Runaway, match="step limit of 20"):
+        record(Counter(1), forever, limits=Limits(20, 10_000))
+
+
+def test_recursion_is_bounded_by_memory_not_by_python():
+    class Deep(Counter):
+        pass
+
+    @program
+    def sink(env):
+        if env.observe().left:
+            act(env, 1)
+            sink(env)
+
+    frames = record(Deep(60_000), sink)
+    assert len(frames) == 60_001
+    assert len(Trace.of(frames).decisions) == 2 * 60_000 + 60_001
+
+
+def test_a_name_is_an_identity():
+    @program(name="DOWN")
+    def other_down(env):
+        act(env, 2)
+
+    @program
+    def confused(env):
+        down(env)
+        other_down(env)
+
+    with pytest.raises(ValueError, match="two programs named DOWN"):
+        record(Counter(1), confused)
+
+
+@pytest.mark.parametrize("bad", [lambda: None, lambda env, a, b, c, d: None, lambda env, *, key: None])
+def test_signatures_that_cannot_be_called_by_a_network_are_refused(bad):
+    with pytest.raises(TypeError, match="at most 3 integers"):
+        program(bad)
