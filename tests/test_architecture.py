@@ -20,7 +20,7 @@ def imports(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name.startswith("npi"))
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("npi"):
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("npi"):
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 

@@ -60,8 +60,8 @@ def test_steps_one_by_one_are_a_sequence():
         for frame, length in enumerate(lengths):
             state = (torch.zeros(2, 1, 16), torch.zeros(2, 1, 16))
             for time in range(length):
-                one = [part[time : time + 1] for part in frames[frame]]
-                said, state = model.step("AdditionPad", *one, state)
+                seen, args, programs = (part[time : time + 1] for part in frames[frame])
+                said, state = model.step("AdditionPad", seen, args, programs, state)
                 row = order.index((time, frame))
                 assert torch.allclose(said.stop, packed.stop[row : row + 1], atol=1e-5)
                 assert torch.allclose(said.program, packed.program[row : row + 1], atol=1e-5)

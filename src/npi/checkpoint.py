@@ -114,6 +114,7 @@ def save_training(training: Training, folder: Path) -> None:
         "updates": training.updates,
         "loss": training.loss,
         "learnt": training.learnt,
+        "settled": training.settled,
         "rng": training.rng.bit_generator.state,
     }
     # safetensors keeps text beside the tensors, so that one file holds the whole run and cannot be half new, half old
@@ -148,7 +149,7 @@ def restore_training(training: Training, folder: Path) -> None:
     if len(tensors["wrong"]) != len(training.lessons):
         raise BadInput(
             f"{path} was trained on {len(tensors['wrong']):,} frames, but the tasks now give "
-            f"{len(training.lessons):,}: a task has changed since; start anew with --force"
+            f"{len(training.lessons):,}: give the same --examples, or, if a task has changed since, start anew with --force"
         )
     _fill(training.model, _part(tensors, "model."), path)
     if training.average is not training.model:
@@ -160,7 +161,8 @@ def restore_training(training: Training, folder: Path) -> None:
         }
     for name in ("error", "accuracy", "wrong"):
         setattr(training, name, tensors[name].numpy().copy())
-    training.updates, training.loss, training.learnt = facts["updates"], facts["loss"], facts["learnt"]
+    for name in ("updates", "loss", "learnt", "settled"):
+        setattr(training, name, facts[name])
     training.rng.bit_generator.state = facts["rng"]
 
 

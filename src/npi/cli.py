@@ -141,6 +141,7 @@ def train(
     teacher: Literal["loop", "recursive"] = "recursive",
     config: Literal["fast", "paper"] = "fast",
     seed: int = 0,
+    examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
     updates: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the configuration's)")] = None,
     resume: bool = False,
     force: bool = False,
@@ -157,8 +158,9 @@ def train(
         teacher: loop demonstrates as the paper does; recursive turns each loop into a program that calls itself.
         config: fast, or the values of the paper (which take hours).
         seed: Chooses the examples, the first weights and the batches.
+        examples: How many problems of each size are demonstrated.
         updates: Give up after so many updates.
-        resume: Go on with the training run in DIR; everything else is as it was.
+        resume: Go on with the training run in DIR, with its configuration and seed.
         force: Replace the model in DIR.
         tensorboard: Write logs for TensorBoard to DIR/tensorboard.
         device: Where to train.
@@ -178,6 +180,9 @@ def train(
     if updates is not None:
         _positive(updates=updates)
     chosen = _distinct([tasks.find(name, teacher) for name in names])
+    if examples is not None:
+        _positive(examples=examples)
+        chosen = [replace(task, examples=examples) for task in chosen]
     settings = CONFIGS[config]
     if resume:
         facts = checkpoint.training_facts(out)
@@ -206,6 +211,7 @@ def train(
             file=sys.stderr,
         )
     command = f"npi train {shlex.join(names)} --out {shlex.quote(str(out))} --teacher {teacher} --resume"
+    command += f" --examples {examples}" if examples is not None else ""
     return _train(training, out, command, log, json)
 
 

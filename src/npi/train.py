@@ -37,6 +37,8 @@ class TrainConfig:
     temperature, uniform    programs are drawn by a softmax over their error, mixed with this share of equal chances
     review                  frames found wrong at the last estimate are added to each batch, as this share of it
     estimate_every, estimate_frames   how often errors are estimated, and on how many frames of each program
+    settle                  updates on frames drawn with equal chances once all are right: what is right becomes sure,
+                            and holds for more that was never shown
     """
 
     batch: int = 128
@@ -55,6 +57,7 @@ class TrainConfig:
     review: float = 0.1
     estimate_every: int = 50
     estimate_frames: int = 256
+    settle: int = 200
 
 
 FAST = TrainConfig()
@@ -74,6 +77,7 @@ PAPER = TrainConfig(
     uniform=0.0,
     review=0.0,
     estimate_every=1_000,
+    settle=0,
 )
 CONFIGS = {"fast": FAST, "paper": PAPER}
 
@@ -86,6 +90,7 @@ class Metrics:
     loss: float
     accuracy: dict[str, float]  # per program: the share of the frames last looked at that are right in every decision
     learnt: bool  # every distinct frame is right
+    settled: int  # updates since then
 
 
 def outputs(model: NPI, lessons: Lessons, batch: Batch) -> Outputs:
@@ -149,12 +154,18 @@ class Training:
         self.accuracy = np.zeros(len(self.frames_of))
         self.wrong = np.zeros(len(lessons), dtype=bool)
         self.learnt = False
+        self.settled = 0
+
+    @property
+    def done(self) -> bool:
+        return self.learnt and self.settled >= self.config.settle
 
     def run(self) -> Iterator[Metrics]:
-        """Train until every distinct frame is right, or the updates are used up; yield after each update."""
-        while not self.learnt and self.updates < self.config.updates:
+        """Train until every distinct frame is right and has settled, or the updates are used up; yield after each."""
+        while not self.done and self.updates < self.config.updates:
+            self.settled += self.learnt
             self.update()
-            if self.updates % self.config.estimate_every == 0:
+            if self.done or (not self.learnt and self.updates % self.config.estimate_every == 0):
                 self.estimate()
             yield self.metrics()
 
@@ -180,6 +191,8 @@ class Training:
     def draw(self) -> np.ndarray:
         """Choose frames: programs by a softmax over their errors, frames of a program with equal chances."""
         config, rng = self.config, self.rng
+        if self.learnt:
+            return self.fit(rng.integers(len(self.lessons), size=config.batch))
         taught = np.isfinite(self.error)
         weight = np.exp((self.error - self.error.max()) / config.temperature)
         share = (1 - config.uniform) * weight / weight.sum() + config.uniform * taught / taught.sum()
@@ -191,8 +204,11 @@ class Training:
         if config.review and self.wrong.any():
             wrong = np.nonzero(self.wrong)[0]
             chosen.append(wrong[rng.integers(len(wrong), size=max(1, round(config.review * config.batch)))])
-        frames = rng.permutation(np.concatenate(chosen))
-        fitting = self.lessons.length[frames].cumsum() <= config.steps
+        return self.fit(rng.permutation(np.concatenate(chosen)))
+
+    def fit(self, frames: np.ndarray) -> np.ndarray:
+        """As many of these frames as have no more steps together than a batch may have, and at least one."""
+        fitting = self.lessons.length[frames].cumsum() <= self.config.steps
         fitting[0] = True
         return self.lessons.longest_first(frames[fitting])
 
@@ -207,7 +223,9 @@ class Training:
         looked_at, mistakes = self.count_wrong(looked_at)
         if not mistakes.any():
             looked_at, mistakes = self.count_wrong(np.ones_like(looked_at))
-            self.learnt = not mistakes.any()
+        self.learnt = not mistakes.any()
+        if not self.learnt:
+            self.settled = 0
         self.wrong = mistakes > 0
         for row, frames in enumerate(self.frames_of):
             mine = frames[looked_at[frames]]
@@ -237,4 +255,4 @@ class Training:
             for name, share, frames in zip(self.lessons.programs, self.accuracy, self.frames_of, strict=True)
             if len(frames)
         }
-        return Metrics(self.updates, self.loss, accuracy, self.learnt)
+        return Metrics(self.updates, self.loss, accuracy, self.learnt, self.settled)
