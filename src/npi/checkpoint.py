@@ -148,8 +148,8 @@ def restore_training(training: Training, folder: Path) -> None:
     facts = _facts(path, metadata)
     if len(tensors["wrong"]) != len(training.lessons):
         raise BadInput(
-            f"{path} was trained on {len(tensors['wrong']):,} frames, but the tasks now give "
-            f"{len(training.lessons):,}: give the same --examples, or, if a task has changed since, start anew with --force"
+            f"{path} was trained on {len(tensors['wrong']):,} frames; the tasks now give {len(training.lessons):,}: "
+            f"give the same --examples, or, if a task has changed since, start anew with --force"
         )
     _fill(training.model, _part(tensors, "model."), path)
     if training.average is not training.model:
