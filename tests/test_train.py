@@ -92,8 +92,8 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path, stop):
     assert np.array_equal(second.error, unbroken.error)
 
 
-def test_a_resumed_run_without_the_average_would_be_noticed(tmp_path):
-    """The comparison above can fail: forgetting one part of the state gives other bits."""
+def test_a_resumed_run_with_other_batches_would_be_noticed(tmp_path):
+    """The comparison above can fail: forgetting the state of the batches gives other bits."""
     task, config = few("sorting"), replace(SHORT, updates=10)
     training = begin([task], config, seed=3)
     for metrics in training.run():

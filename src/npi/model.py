@@ -128,7 +128,3 @@ class NPI(nn.Module):
     ) -> tuple[Outputs, LSTMState]:
         """One step of many frames of one environment."""
         return self.core(self.encode(env, seen, args), programs, torch.tensor([len(programs)]), state)
-
-    def rows(self, names: Iterable[str]) -> list[int]:
-        """The memory rows of these programs."""
-        return [self.programs.index(name) for name in names]
