@@ -7,11 +7,15 @@ to the bare core (a forward pass of the model on random input) and to a plain im
 
 from __future__ import annotations
 
+import math
+import os
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from multiprocessing import get_context
 from random import Random
 from statistics import median
 
@@ -20,7 +24,7 @@ import torch
 
 from npi import tasks
 from npi.checkpoint import load_model
-from npi.evaluation import evaluate
+from npi.evaluation import Score, evaluate
 from npi.interpret import Memo, run, run_all
 from npi.lessons import Lessons
 from npi.model import NPI
@@ -31,6 +35,14 @@ from npi.train import FAST, Training, begin, loss_of, outputs
 
 BATCH = 256
 TARGET_SECONDS = {("addition", "loop"): 120, ("addition", "recursive"): 120, ("sorting", "recursive"): 30}
+# The sizes at which what was learnt is judged, and on how many problems; a loop need not hold beyond the size wanted.
+SIZES = {
+    ("addition", "loop"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
+    ("addition", "recursive"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
+    ("sorting", "loop"): [(1, 20), (2, 100), (20, 100), (60, 100), (100, 20)],
+    ("sorting", "recursive"): [(1, 20), (2, 100), (20, 100), (60, 100), (200, 10)],
+}
+WANTED = {("sorting", "loop"): 60}
 
 
 @dataclass(frozen=True)
@@ -43,13 +55,16 @@ class Row:
     met: bool | None = None
 
 
-def measure(parts: Sequence[str], seeds: int) -> Iterator[Row]:
+def measure(
+    parts: Sequence[str], names: Sequence[str], teachers: Sequence[str], seeds: int, workers: int, device: str
+) -> Iterator[Row | Trial]:
+    """The rows of the table, part by part; each training run is also given as it was."""
     if "startup" in parts:
         yield from startup()
     if "rates" in parts:
         yield from rates()
     if "training" in parts or "accuracy" in parts:
-        yield from learning(seeds, "accuracy" in parts)
+        yield from learning(names, teachers, seeds, "accuracy" in parts, workers, device)
 
 
 def startup() -> Iterator[Row]:
@@ -158,25 +173,62 @@ def _training_rates(training: Training, recorded: dict) -> Iterator[Row]:
     yield Row("frames stored once", f"{len(frames):,} -> {distinct:,}, {len(frames) / distinct:.1f} x")
 
 
-def learning(seeds: int, judged: bool) -> Iterator[Row]:
-    """Train each task with each teacher and every seed, and judge what was learnt."""
-    for name in ("addition", "sorting"):
-        for teacher in tasks.TEACHERS:
-            task = tasks.find(name, teacher)
-            learnt = 0
-            for seed in range(seeds):
-                training, recording = _timed(lambda task=task, seed=seed: begin([task], FAST, seed))
-                took = _seconds_to_learn(training)
-                learnt += training.learnt
-                what = f"{name}, {teacher}, seed {seed}: to 100 % of {len(training.lessons):,} frames"
-                target = TARGET_SECONDS.get((name, teacher))
-                measured = f"{took:.0f} s" if took is not None else f"not in {training.updates:,} updates"
-                met = took is not None and (target is None or took < target)
-                yield Row(what, measured, f"under {target} s" if target else "", met)
-                yield Row("  updates until done; recording before", f"{training.updates:,}; {recording:.1f} s")
-                if judged:
-                    yield from accuracy(task, training.average)
-            yield Row(f"{name}, {teacher}: seeds learnt", f"{learnt} of {seeds}", "all", learnt == seeds)
+@dataclass(frozen=True)
+class Trial:
+    """One training run, and how its model did on sizes never shown."""
+
+    task: str
+    teacher: str
+    seed: int
+    frames: int
+    recording: float  # seconds
+    seconds: float | None  # until every distinct frame was right for the first time; None: never
+    updates: int
+    scores: tuple[Score, ...]
+
+    def row(self) -> Row:
+        target = TARGET_SECONDS.get((self.task, self.teacher))
+        took = f"{self.seconds:.0f} s" if self.seconds is not None else "not learnt"
+        met = self.seconds is not None and (target is None or self.seconds < target)
+        what = f"{self.task}, {self.teacher}, seed {self.seed}: to 100 % of {self.frames:,} frames"
+        return Row(what, f"{took}, {self.updates:,} updates", f"under {target} s" if target else "", met)
+
+
+def learning(
+    names: Sequence[str], teachers: Sequence[str], seeds: int, judged: bool, workers: int, device: str
+) -> Iterator[Row | Trial]:
+    """Train each task with each teacher and every seed, in several processes, and judge what was learnt."""
+    kinds = [(name, teacher) for name in names for teacher in teachers]
+    jobs = [(*kind, seed, judged, device, workers) for kind in kinds for seed in range(seeds)]
+    trials: list[Trial] = []
+    for trial in _map(_trial, jobs, workers):
+        trials.append(trial)
+        yield trial
+        yield trial.row()
+        if len(trials) % seeds == 0:
+            yield from _summary(trials[-seeds:])
+
+
+def _map(function: Callable, jobs: list[tuple], workers: int) -> Iterator:
+    if workers == 1:
+        yield from (function(*job) for job in jobs)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        yield from pool.map(function, *zip(*jobs, strict=True))
+
+
+def _trial(name: str, teacher: str, seed: int, judged: bool, device: str, workers: int) -> Trial:
+    if workers > 1:
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
+    task = tasks.find(name, teacher)
+    training, recording = _timed(lambda: begin([task], FAST, seed, device))
+    took = _seconds_to_learn(training)
+    scores: list[Score] = []
+    if judged:
+        decider = Memo(Neural(training.average, task.env))
+        for size, problems in SIZES[name, teacher]:
+            scores += evaluate(task, decider, [size], problems)
+    return Trial(name, teacher, seed, len(training.lessons), recording, took, training.updates, tuple(scores))
 
 
 def _seconds_to_learn(training: Training) -> float | None:
@@ -188,22 +240,33 @@ def _seconds_to_learn(training: Training) -> float | None:
     return first
 
 
-SIZES = {
-    ("addition", "loop"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
-    ("addition", "recursive"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
-    ("sorting", "loop"): [(1, 10), (20, 100), (60, 100), (100, 20), (200, 10)],
-    ("sorting", "recursive"): [(1, 10), (20, 100), (60, 100), (200, 20)],
-}
-WANTED = {("sorting", "loop"): 60}
+def _summary(trials: list[Trial]) -> Iterator[Row]:
+    """All seeds of one task and teacher together."""
+    kind = (trials[0].task, trials[0].teacher)
+    missed = [trial.seed for trial in trials if trial.seconds is None]
+    yield Row(f"{', '.join(kind)}: seeds with every frame right", _all_but(trials, missed), "all", not missed)
+    slowest = max(trial.seconds or math.inf for trial in trials)
+    middle = median(trial.seconds or math.inf for trial in trials)
+    yield Row("  seconds to it: median, slowest; to record", f"{middle:.0f}, {slowest:.0f}; {trials[0].recording:.0f}")
+    for scores in zip(*(trial.scores for trial in trials), strict=True):
+        missed = [
+            trial.seed
+            for trial, score in zip(trials, scores, strict=True)
+            if min(score.answers, score.traces) < score.problems
+        ]
+        size, problems = scores[0].size, sum(score.problems for score in scores)
+        wanted = size <= WANTED.get(kind, size)
+        yield Row(
+            f"  size {size}: seeds with every answer and trace right",
+            f"{_all_but(trials, missed)}; {sum(score.answers for score in scores):,} of {problems:,} answers",
+            "all" if wanted else "",
+            not missed if wanted else None,
+        )
 
 
-def accuracy(task: Task, model: NPI) -> Iterator[Row]:
-    for size, problems in SIZES[task.name, task.teacher]:
-        [score] = evaluate(task, Memo(Neural(model, task.env)), [size], problems)
-        wanted = size <= WANTED.get((task.name, task.teacher), size)
-        measured = f"{score.answers} / {score.traces} of {problems}"
-        met = score.answers == score.traces == problems if wanted else None
-        yield Row(f"  size {size}: right answers / right traces", measured, "all" if wanted else "", met)
+def _all_but(trials: list[Trial], missed: list[int]) -> str:
+    but = f" (not {', '.join(map(str, missed))})" if missed else ""
+    return f"{len(trials) - len(missed)} of {len(trials)}{but}"
 
 
 def _bare(model: NPI) -> float:

@@ -205,9 +205,8 @@ loop = Task(
     result=result,
     parse=parse,
     show=show,
-    sizes=range(2, 21),
+    sizes=range(1, 21),  # a single element is a beginning of its own: the paper's 2 to 20 never show it
     examples=64,
     corners=corners,
 )
-# A single element is a beginning of its own: every recursion ends at once. The paper's teacher never shows it.
-recursive = replace(loop, teacher="recursive", main=bubblesort_recursive, sizes=range(1, 21))
+recursive = replace(loop, teacher="recursive", main=bubblesort_recursive)

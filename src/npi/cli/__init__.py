@@ -1,0 +1,45 @@
+"""The command line. Everything it does, the library does; here it is typed, printed and given an exit code.
+
+Exit codes: 0 done; 1 the result is a failure (a wrong answer, a fault, not learnt); 2 bad input; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+import tyro
+
+from npi.cli.measure import bench, check, evaluate
+from npi.cli.run import demo, run
+from npi.cli.train import train
+from npi.task import BadInput
+
+app = tyro.extras.SubcommandApp()
+for command in (demo, run, train, evaluate, check, bench):
+    app.command(command)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code."""
+    try:
+        return app.cli(
+            prog="npi",
+            description="Neural Programmer-Interpreters: teach procedures by demonstration, run what was learnt.",
+            args=argv,
+            config=(tyro.conf.FlagCreatePairsOff,),
+        )
+    except BadInput as error:
+        print(f"npi: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("npi: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def entry() -> None:
+    sys.exit(main())

@@ -1,0 +1,3 @@
+from npi.cli import entry
+
+entry()

@@ -1,0 +1,158 @@
+"""npi evaluate, npi check, npi bench"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from typing import Annotated, Literal, get_args
+
+from tyro.conf import Positional, arg
+
+from npi import tasks
+from npi.cli.named import (
+    Device,
+    Engine,
+    ModelFolder,
+    TaskName,
+    Teacher,
+    decider,
+    device_named,
+    load,
+    positive,
+    task_in_file,
+    taught,
+)
+from npi.cli.output import machine, print_json, share, short
+from npi.models import SHIPPED
+from npi.task import BadInput, check_task
+
+Part = Literal["startup", "rates", "training", "accuracy"]
+
+
+def evaluate(
+    *,
+    task: TaskName,
+    sizes: Annotated[tuple[int, ...], arg(metavar="N")] = (10, 100),
+    problems: int = 100,
+    seed: int = 0,
+    engine: Engine = "memo",
+    model: ModelFolder = SHIPPED,
+    device: Device = "auto",
+    json: bool = False,
+) -> int:
+    """Measure how often a learnt program is right, by size of problem, corner cases included.
+
+    Args:
+        task: A task the model was taught.
+        sizes: Sizes of problems: digits of the longer number, elements of the array.
+        problems: How many problems of each size.
+        seed: Chooses the problems.
+        engine: memo asks the network once about each history; neural asks it at every step. The result is the same.
+        model: The folder of a trained model.
+        device: Where the network runs.
+        json: Print the results as JSON.
+    """
+    from npi import evaluation
+
+    positive(problems=problems, **{f"sizes ({size})": size for size in sizes})
+    if not sizes:
+        raise BadInput("--sizes needs at least one size, such as --sizes 10 100")
+    tasks.find(task)
+    network = load(model, device)
+    known = taught(network, task)
+    rows, failed = [], False
+    if not json:
+        print(f"{known.name} ({known.teacher}), {problems} problems of each size; shares with 95 % intervals")
+        print(f"{'size':>8}  {'right answers':>26}  {'right traces':>26}  {'seconds':>8}", flush=True)
+    began = time.monotonic()
+    for score in evaluation.evaluate(known, decider(network, known, engine), sizes, problems, seed):
+        took, began = time.monotonic() - began, time.monotonic()
+        failed |= score.answers < score.problems
+        answers, traces = (evaluation.interval(right, problems) for right in (score.answers, score.traces))
+        rows.append(asdict(score) | {"answers_95": answers, "traces_95": traces, "seconds": round(took, 2)})
+        if not json:
+            shares = [share(score.answers / problems, answers), share(score.traces / problems, traces)]
+            print(f"{score.size:>8}  {shares[0]:>26}  {shares[1]:>26}  {took:>8.1f}", flush=True)
+            for problem in score.wrong:
+                print(f"          wrong on {short(problem)}")
+    if json:
+        print_json({"task": known.name, "teacher": known.teacher, "engine": engine, "scores": rows})
+    return int(failed)
+
+
+def check(
+    task: Annotated[Positional[str], arg(metavar="TASK|FILE.py:NAME")],
+    *,
+    teacher: Teacher = "recursive",
+    problems: int = 100,
+    seed: int = 0,
+    json: bool = False,
+) -> int:
+    """Check that a task can be learnt: right answers, declared ranges, a total act, an honest teacher.
+
+    Args:
+        task: A built-in task, or a Task in a file of yours, such as mine.py:task.
+        teacher: Which teacher of a built-in task.
+        problems: How many problems to demonstrate.
+        seed: Chooses the problems.
+        json: Print the report as JSON.
+    """
+    positive(problems=problems)
+    report = check_task(task_in_file(task) if ".py" in task else tasks.find(task, teacher), problems, seed)
+    if json:
+        print_json(asdict(report))
+    else:
+        for fault in report.faults:
+            print(f"fault: {fault}")
+        print(
+            f"{report.task}: {report.problems} problems, {report.frames:,} frames, {report.distinct:,} distinct, "
+            f"programs {', '.join(report.programs) or 'none'}"
+        )
+        print(
+            "no fault found"
+            if not report.faults
+            else f"{len(report.faults)} faults: this task cannot be learnt as it is"
+        )
+    return int(bool(report.faults))
+
+
+def bench(
+    parts: Annotated[Positional[tuple[Part, ...]], arg(metavar="PART")] = (),
+    *,
+    names: Annotated[tuple[str, ...], arg(name="tasks", metavar="TASK")] = ("addition", "sorting"),
+    teachers: tuple[Teacher, ...] = tasks.TEACHERS,
+    seeds: int = 1,
+    workers: int = 1,
+    device: Device = "cpu",
+    json: bool = False,
+) -> int:
+    """Measure speed, training time and accuracy against their targets, and print one table.
+
+    Args:
+        parts: rates, startup, training, accuracy; all of them if none is named.
+        names: Which tasks to train.
+        teachers: By which of their teachers.
+        seeds: How many seeds to train for each task and teacher.
+        workers: How many training runs go on side by side, each in a process with its share of the cores.
+        device: Where to train and judge.
+        json: Print the measurements as JSON, every training run included.
+    """
+    from npi.bench import Trial, measure
+
+    positive(seeds=seeds, workers=workers)
+    for name in names:
+        tasks.find(name)
+    rows, trials = [], []
+    if not json:
+        print(f"{'what':<62} {'measured':>22}  {'target':>14}", flush=True)
+    for row in measure(parts or get_args(Part), names, teachers, seeds, workers, device_named(device).type):
+        if isinstance(row, Trial):
+            trials.append(asdict(row))
+            continue
+        rows.append(asdict(row))
+        if not json:
+            mark = {True: "met", False: "MISSED", None: ""}[row.met]
+            print(f"{row.what:<62} {row.measured:>22}  {row.target:>14} {mark}", flush=True)
+    if json:
+        print_json({"machine": machine(), "rows": rows, "trials": trials})
+    return int(any(row["met"] is False for row in rows))

@@ -1,0 +1,90 @@
+"""From what is typed on the command line to tasks, models and devices."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from tyro.conf import arg
+
+from npi import tasks
+from npi.task import BadInput, Task
+
+if TYPE_CHECKING:
+    import torch
+
+    from npi.interpret import Decider
+    from npi.model import NPI
+
+TaskName = Annotated[str, arg(metavar="TASK")]
+Teacher = Literal["loop", "recursive"]
+ModelFolder = Annotated[Path, arg(metavar="DIR", help_behavior_hint="(default: the model that comes with npi)")]
+Device = Literal["auto", "cpu", "cuda"]
+Engine = Literal["memo", "neural"]
+
+
+def positive(**values: int) -> None:
+    for name, value in values.items():
+        if value < 1:
+            raise BadInput(f"--{name.replace('_', '-')} is {value}, but must be at least 1")
+
+
+def device_named(name: Device) -> torch.device:
+    import torch
+
+    if name == "cuda" and not torch.cuda.is_available():
+        raise BadInput("there is no CUDA device here: use --device cpu, or leave the choice to --device auto")
+    return torch.device("cuda" if name != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def load(folder: Path, device: Device) -> NPI:
+    from npi.checkpoint import load_model
+
+    return load_model(folder, device_named(device))
+
+
+def taught(model: NPI, name: str) -> Task:
+    """A task under the teacher the model learnt it from."""
+    if name not in model.tasks:
+        raise BadInput(
+            f"this model was not taught {name}, only {', '.join(model.tasks) or 'nothing'}; train one with: "
+            f"npi train {name} --out DIR"
+        )
+    return tasks.find(name, model.tasks[name])
+
+
+def decider(model: NPI, task: Task, engine: Engine) -> Decider:
+    from npi.interpret import Memo
+    from npi.neural import Neural, check_fits
+
+    check_fits(model, task)
+    neural = Neural(model, task.env)
+    return Memo(neural) if engine == "memo" else neural
+
+
+def task_in_file(where: str) -> Task:
+    path, colon, name = where.rpartition(":")
+    if not colon:
+        raise BadInput(f"{where!r} names a file but no task in it: write {where}:NAME")
+    file = Path(path)
+    if not file.is_file():
+        raise BadInput(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    if spec is None or spec.loader is None:
+        raise BadInput(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[file.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise BadInput(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    task = getattr(module, name, None)
+    if not isinstance(task, Task):
+        known = [key for key, value in vars(module).items() if isinstance(value, Task)]
+        near = get_close_matches(name, known, n=1) or known
+        hint = f"did you mean {near[0]!r}?" if near else "it defines none"
+        raise BadInput(f"{path} has no Task named {name!r}: {hint}")
+    return task

@@ -1,0 +1,153 @@
+"""npi train"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from tyro.conf import Positional, arg
+
+from npi import tasks
+from npi.cli.named import Device, Teacher, device_named, positive
+from npi.cli.output import print_json
+from npi.task import BadInput, Task
+
+if TYPE_CHECKING:
+    from npi.train import Training
+
+
+def train(
+    names: Annotated[Positional[tuple[str, ...]], arg(metavar="TASK")],
+    *,
+    out: Annotated[Path, arg(metavar="DIR")],
+    teacher: Teacher = "recursive",
+    config: Literal["fast", "paper"] = "fast",
+    seed: int = 0,
+    examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
+    updates: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the configuration's)")] = None,
+    resume: bool = False,
+    force: bool = False,
+    tensorboard: bool = False,
+    device: Device = "auto",
+    threads: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: torch's choice)")] = None,
+    json: bool = False,
+) -> int:
+    """Teach a new model one or more tasks: npi train addition sorting --out DIR.
+
+    Args:
+        names: The tasks to learn, all in one network.
+        out: The folder to write the model to.
+        teacher: loop demonstrates as the paper does; recursive turns each loop into a program that calls itself.
+        config: fast, or the values of the paper (which take hours).
+        seed: Chooses the examples, the first weights and the batches.
+        examples: How many problems of each size are demonstrated.
+        updates: Give up after so many updates.
+        resume: Go on with the training run in DIR, with its configuration and seed.
+        force: Replace the model in DIR.
+        tensorboard: Write logs for TensorBoard to DIR/tensorboard.
+        device: Where to train.
+        threads: How many CPU threads to use.
+        json: Print the progress as one JSON object per line.
+    """
+    from dataclasses import replace
+
+    import torch
+
+    from npi import checkpoint
+    from npi.train import CONFIGS, begin
+
+    if threads is not None:
+        positive(threads=threads)
+        torch.set_num_threads(threads)
+    if updates is not None:
+        positive(updates=updates)
+    chosen = _distinct([tasks.find(name, teacher) for name in names])
+    if examples is not None:
+        positive(examples=examples)
+        chosen = [replace(task, examples=examples) for task in chosen]
+    settings = CONFIGS[config]
+    if resume:
+        facts = checkpoint.training_facts(out)
+        if facts["tasks"] != {task.name: task.teacher for task in chosen}:
+            was = ", ".join(f"{name} ({how})" for name, how in facts["tasks"].items())
+            raise BadInput(f"the training run in {out} is of {was}; resume it with these tasks and this teacher")
+        settings, seed = checkpoint.saved_config(facts), facts["seed"]
+    elif checkpoint.holds_model(out) and not force:
+        raise BadInput(
+            f"{out} already holds a model: go on with it by --resume, replace it by --force, or choose another"
+        )
+    if updates is not None:
+        settings = replace(settings, updates=updates)
+    log = _tensorboard(out) if tensorboard else None
+    if not json:
+        print(f"recording {', '.join(task.name for task in chosen)} ...", file=sys.stderr)
+    training = begin(chosen, settings, seed, device_named(device))
+    if resume:
+        checkpoint.restore_training(training, out)
+    else:
+        checkpoint.save_training(training, out)  # a folder that cannot be written to is found out now, not at the end
+    if not json:
+        where = f"{training.model.keys.device.type}, {torch.get_num_threads()} threads"
+        print(
+            f"{len(training.lessons):,} distinct frames of {len(training.frames_of) - 1} programs; {where}",
+            file=sys.stderr,
+        )
+    command = f"npi train {shlex.join(names)} --out {shlex.quote(str(out))} --teacher {teacher} --resume"
+    command += f" --examples {examples}" if examples is not None else ""
+    return _train(training, out, command, log, json)
+
+
+def _train(training: Training, out: Path, command: str, log: Any, as_json: bool) -> int:
+    """Run a training run to its end, showing and saving it on the way."""
+    from npi import checkpoint
+    from npi.progress import bar_progress, interruptible, json_progress
+
+    saved = began = time.monotonic()
+    show = json_progress if as_json else bar_progress
+    with interruptible() as interrupted, show(training) as progress:
+        for metrics in training.run():
+            progress(metrics)
+            if log is not None:
+                log.add_scalar("loss", metrics.loss, metrics.update)
+                for name, accuracy in metrics.accuracy.items():
+                    log.add_scalar(f"accuracy/{name}", accuracy, metrics.update)
+            if interrupted:
+                break
+            if time.monotonic() - saved > 30:
+                checkpoint.save_training(training, out)
+                saved = time.monotonic()
+    checkpoint.save_training(training, out)
+    took = time.monotonic() - began
+    if log is not None:
+        log.close()
+    if as_json:
+        result = {"learnt": training.learnt, "updates": training.updates, "seconds": round(took, 1), "out": str(out)}
+        print_json(result | ({"resume": command} if interrupted else {}))
+    elif training.learnt:
+        print(f"learnt every frame in {training.updates:,} updates, {took:.0f} s; the model is in {out}")
+    elif interrupted:
+        print(f"interrupted after {training.updates:,} updates; the run is saved. Go on with:\n  {command}")
+    else:
+        worst = min(training.metrics().accuracy.items(), key=lambda item: item[1])
+        print(
+            f"not learnt after {training.updates:,} updates: {worst[0]} is right in {worst[1]:.1%} of its frames. "
+            f"Go on with:\n  {command} --updates {2 * training.config.updates}"
+        )
+    return 130 if interrupted else int(not training.learnt)
+
+
+def _distinct(chosen: list[Task]) -> list[Task]:
+    if not chosen:
+        raise BadInput(f"name at least one task to train: {', '.join(tasks.names())}")
+    return list({task.name: task for task in chosen}.values())
+
+
+def _tensorboard(out: Path) -> Any:
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise BadInput("--tensorboard needs the tensorboard package: pip install 'npi[tensorboard]'") from error
+    return SummaryWriter(str(out / "tensorboard"))
