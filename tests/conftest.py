@@ -2,11 +2,39 @@ import pytest
 import torch
 
 from npi.checkpoint import load_model
+from npi.cli import main
+from npi.tasks import cars
 
 torch.set_num_threads(2)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def few_cars(tmp_path_factory):
+    """Two cars of each kind, rendered once, in a cache of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NPI_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setattr(cars, "SEEN", cars.SEEN[:2])
+        patch.setattr(cars, "UNSEEN", cars.UNSEEN[:2])
+        yield
 
 
 @pytest.fixture(scope="session")
 def shipped():
     """The model that comes with the package. Tests must not change it."""
     return load_model()
+
+
+@pytest.fixture
+def npi(capsys):
+    """Run a command; returns its exit code, what it printed, and what it said on stderr."""
+
+    def command(*argv):
+        try:
+            code = main([str(word) for word in argv])
+        except SystemExit as exit:  # how the parser refuses
+            code = exit.code
+        printed = capsys.readouterr()
+        assert "Traceback" not in printed.err
+        return code, printed.out, printed.err
+
+    return command

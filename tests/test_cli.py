@@ -13,26 +13,9 @@ import pytest
 
 from npi import FAST, tasks
 from npi.checkpoint import save_model, training_facts
-from npi.cli import main
 from npi.train import begin
 
 GOLDEN = Path(__file__).parent / "golden"
-
-
-@pytest.fixture
-def npi(capsys):
-    """Run a command; returns its exit code, what it printed, and what it said on stderr."""
-
-    def command(*argv):
-        try:
-            code = main([str(word) for word in argv])
-        except SystemExit as exit:  # how the parser refuses
-            code = exit.code
-        printed = capsys.readouterr()
-        assert "Traceback" not in printed.err
-        return code, printed.out, printed.err
-
-    return command
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_many_at_once_and_memoised_give_the_same_traces_as_one_at_a_time(name, t
     memo = Memo(asked)
     envs = [task.env.of(problem) for problem in problems]
     assert run_all(envs, task.call, memo) == single == [Trace.of(frames) for frames in recordings]
-    assert asked.questions < sum(len(trace.decisions) for trace in single)
+    assert asked.questions <= sum(len(trace.decisions) for trace in single)
     before = asked.questions
     run_all([task.env.of(problem) for problem in problems], task.call, memo)
     assert asked.questions == before  # everything is known now

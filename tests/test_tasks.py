@@ -66,6 +66,15 @@ CALLS = {
         "LSHIFT": {"ACT"},
         "RSHIFT": {"ACT"},
     },
+    "cars": {
+        "GOTO": {"HGOTO", "VGOTO"},
+        "HGOTO": {"LGOTO", "RGOTO"},
+        "VGOTO": {"UGOTO", "DGOTO"},
+        "LGOTO": {"ACT"},
+        "RGOTO": {"ACT"},
+        "UGOTO": {"ACT"},
+        "DGOTO": {"ACT"},
+    },
     "sorting": {
         "BUBBLESORT": {"BUBBLE", "RESET"},
         "BUBBLE": {"ACT", "BSTEP"},
@@ -76,7 +85,11 @@ CALLS = {
         "RSHIFT": {"ACT"},
     },
 }
-SELF_CALLS = {"addition": {"ADD"}, "sorting": {"BUBBLESORT", "BSTEP", "LSHIFT"}}
+SELF_CALLS = {
+    "addition": {"ADD"},
+    "cars": {"LGOTO", "RGOTO", "UGOTO", "DGOTO"},
+    "sorting": {"BUBBLESORT", "BSTEP", "LSHIFT"},
+}
 
 
 @pytest.mark.parametrize("teacher", TEACHERS)

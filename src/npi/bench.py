@@ -150,7 +150,7 @@ def _training_rates(training: Training, recorded: dict) -> Iterator[Row]:
     def plain(frame: int) -> int:
         batch = everything.batch(np.array([frame]))
         optimizer.zero_grad()
-        loss_of(outputs(training.model, everything, batch), batch).mean().backward()
+        loss_of(outputs(training.model, everything, batch, training.see), batch).mean().backward()
         optimizer.step()
         return len(batch.stop)
 

@@ -86,8 +86,8 @@ def describe(folder: Path) -> dict[str, Any]:
 def load_model(folder: Path = SHIPPED, device: str | torch.device = "cpu") -> NPI:
     description = describe(folder)
     try:
-        config = dict(description["model"])
-        config["arguments"] = tuple(config["arguments"])
+        config: dict[str, Any] = description["model"]
+        config = {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
         model = NPI(ModelConfig(**config), description["programs"])
         model.tasks = dict(description["tasks"])
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:

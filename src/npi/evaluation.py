@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -15,9 +15,9 @@ from npi.task import Task
 
 @dataclass(frozen=True)
 class Score:
-    """Results on problems of one size. A right trace is the teacher's, decision by decision."""
+    """Results on some problems, all of one size or of any. A right trace is the teacher's, decision by decision."""
 
-    size: int
+    size: int | None
     problems: int
     answers: int
     traces: int
@@ -28,25 +28,30 @@ class Score:
 def evaluate(
     task: Task, decider: Decider, sizes: Sequence[int], problems: int, seed: int = 0, together: int = 256
 ) -> Iterator[Score]:
-    """Judge a decider on the corner cases and random problems of each size, `together` of them at a time."""
+    """Judge a decider on the corner cases and random problems of each size."""
     for size in sizes:
-        answers = traces = runaways = 0
-        wrong: list[Any] = []
-        remaining = iter(task.problems(size, problems, seed))
-        while part := list(islice(remaining, together)):
-            expected = [Trace.of(record(task.env.of(problem), task.main)) for problem in part]
-            envs = [task.env.of(problem) for problem in part]
-            longest = max(len(trace.decisions) for trace in expected)
-            # whoever needs twice the teacher's steps has lost its way
-            got = run_all(envs, task.call, decider, Limits(steps=2 * longest + 100))
-            for problem, env, mine, teachers in zip(part, envs, got, expected, strict=True):
-                right = not mine.runaway and task.result(env) == task.answer(problem)
-                answers += right
-                traces += mine == teachers
-                runaways += mine.runaway is not None
-                if not right and len(wrong) < 3:
-                    wrong.append(problem)
-        yield Score(size, problems, answers, traces, runaways, tuple(wrong))
+        yield replace(judge(task, decider, task.problems(size, problems, seed), together), size=size)
+
+
+def judge(task: Task, decider: Decider, problems: Sequence[Any], together: int = 256) -> Score:
+    """Let a decider solve problems, `together` of them at a time, and compare with the teacher."""
+    answers = traces = runaways = 0
+    wrong: list[Any] = []
+    remaining = iter(problems)
+    while part := list(islice(remaining, together)):
+        expected = [Trace.of(record(task.env.of(problem), task.main)) for problem in part]
+        envs = [task.env.of(problem) for problem in part]
+        longest = max(len(trace.decisions) for trace in expected)
+        # whoever needs twice the teacher's steps has lost its way
+        got = run_all(envs, task.call, decider, Limits(steps=2 * longest + 100))
+        for problem, env, mine, teachers in zip(part, envs, got, expected, strict=True):
+            right = not mine.runaway and task.result(env) == task.answer(problem)
+            answers += right
+            traces += mine == teachers
+            runaways += mine.runaway is not None
+            if not right and len(wrong) < 3:
+                wrong.append(problem)
+    return Score(None, len(problems), answers, traces, runaways, tuple(wrong))
 
 
 def interval(successes: int, trials: int) -> tuple[float, float]:

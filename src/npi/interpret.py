@@ -95,14 +95,15 @@ def run(env: Env, call: Call, decider: Decider, limits: Limits = Limits()) -> Tr
 
 
 class _Node:
-    """A history: a call and the observations of its frame so far."""
+    """A history: a call and the observations of its frame so far. To the interpreter it is the state of the frame."""
 
-    __slots__ = ("after", "answer", "state")
+    __slots__ = ("after", "state")
 
-    def __init__(self, decision: Decision, state: State):
-        self.answer: Answer = (decision, self)  # to the interpreter, a history is the state of its frame
+    def __init__(self, state: State):
         self.state = state
-        self.after: dict[Observation, _Node] = {}
+        # What was decided after one more observation, and that longer history. Nothing points back: a trie let go is
+        # freed at once, and does not wait, with the states it holds, for the garbage collector.
+        self.after: dict[Observation, tuple[Decision, _Node]] = {}
 
 
 class Memo:
@@ -115,7 +116,7 @@ class Memo:
 
     def __init__(self, decider: Decider, capacity: int = 200_000):
         self.decider, self.capacity = decider, capacity
-        self.first: dict[Call, dict[Observation, _Node]] = {}
+        self.first: dict[Call, _Node] = {}
         self.held = 0
 
     @staticmethod
@@ -123,47 +124,38 @@ class Memo:
         """A decider that knows these frames and nothing else: a teacher, from its recording."""
         memo = Memo(_Nobody())
         for frame in frames:
-            after = memo.first.setdefault(frame.call, {})
+            node = memo.root(frame.call)
             for seen, decision in frame.steps:
-                node = after.get(seen) or memo._keep(after, seen, _Node(decision, None))
-                if node.answer[0] != decision:
+                known, node = node.after.get(seen) or memo.keep(node, seen, decision, None)
+                if known != decision:
                     raise ValueError(f"{frame.call.program} decides differently after the same history; see check_task")
-                after = node.after
         return memo
 
     def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
-        after = self.first.get(call) if state is None else state.after
-        if after is not None:
-            found = after.get(seen)
-            if found is not None:
-                return found.answer
-        return None
+        node = state or self.first.get(call)
+        return node.after.get(seen) if node is not None else None
 
     def decide(self, questions: list[Question]) -> list[Answer]:
         if self.held + len(questions) > self.capacity:
             self.first, self.held = {}, 0
-        asked: dict[
-            tuple[int, Call, Observation], int
-        ] = {}  # two runs may ask the same: then the decider is asked once
-        inner: list[Question] = []
-        for seen, call, node in questions:
-            key = (id(node), call, seen)
-            if key not in asked:
-                asked[key] = len(inner)
-                inner.append((seen, call, None if node is None else node.state))
-        decided = self.decider.decide(inner)
-        nodes = [_Node(decision, state) for decision, state in decided]
-        answers = []
-        for seen, call, node in questions:
-            new = nodes[asked[id(node), call, seen]]
-            after = self.first.setdefault(call, {}) if node is None else node.after
-            answers.append((after.get(seen) or self._keep(after, seen, new)).answer)
-        return answers
+        nodes = [node or self.root(call) for _, call, node in questions]
+        asked: dict[tuple[int, Observation], Question] = {}  # two runs may ask the same: then the decider is asked once
+        for node, (seen, call, _) in zip(nodes, questions, strict=True):
+            asked.setdefault((id(node), seen), (seen, call, node.state))
+        decided = dict(zip(asked, self.decider.decide(list(asked.values())), strict=True))
+        return [
+            node.after.get(seen) or self.keep(node, seen, *decided[id(node), seen])
+            for node, (seen, _, _) in zip(nodes, questions, strict=True)
+        ]
 
-    def _keep(self, after: dict[Observation, _Node], seen: Observation, node: _Node) -> _Node:
-        after[seen] = node
+    def root(self, call: Call) -> _Node:
+        """The history of a frame that has observed nothing yet."""
+        return self.first.get(call) or self.first.setdefault(call, _Node(None))
+
+    def keep(self, node: _Node, seen: Observation, decision: Decision, state: State) -> tuple[Decision, _Node]:
         self.held += 1
-        return node
+        answer = node.after[seen] = (decision, _Node(state))
+        return answer
 
 
 class _Nobody:

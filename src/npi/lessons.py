@@ -1,6 +1,9 @@
 """Lessons: the distinct frames of some tasks, as tensors, and batches of them.
 
-Axes: S steps, J frames, T time steps of a batch, F fields of an observation, A arguments.
+Pictures are stored once each too, and a batch names them by index. Frames that share pictures form a scene: drawn
+together, each of their pictures is encoded once for all of them.
+
+Axes: S steps, J frames, T time steps of a batch, F fields of an observation, A arguments, I pictures, H their side.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from npi.picture import Picture
 from npi.program import ACT, ARGS, Frame
 from npi.task import BadInput, Task, distinct_frames
 
@@ -27,6 +31,7 @@ class Batch:
     frame: Int[Tensor, " S"]  # which frame of the batch each step belongs to
     env: Int[Tensor, " S"]
     seen: Int[Tensor, "S F"]
+    picture: Int[Tensor, " S"]  # which of the environment's pictures, 0 where it has none
     program: Int[Tensor, " S"]
     args: Int[Tensor, "S A"]
     stop: Bool[Tensor, " S"]
@@ -52,14 +57,46 @@ class Lessons:
         def tensor(values: list) -> Tensor:
             return torch.tensor(values, device=device)
 
-        self.fields = [next(len(frame.steps[0].seen) for env, frame in pairs if env == name) for name in self.envs]
+        numbers = [tuple(int(value) for value in step.seen if not isinstance(value, Picture)) for step in steps]
+        first_steps = dict(zip(self.env.tolist(), self.first.tolist(), strict=True))
+        self.fields = [len(numbers[first_steps[index]]) for index in range(len(self.envs))]
         width = max(self.fields)
         none = (0,) * ARGS
         self.args = tensor([frame.call.args for _, frame in pairs])
-        self.seen = tensor([tuple(map(int, step.seen)) + (0,) * (width - len(step.seen)) for step in steps])
+        self.seen = tensor([values + (0,) * (width - len(values)) for values in numbers])
         self.stop = tensor([step.decision is None for step in steps])
         self.next_program = tensor([0 if step.decision is None else row[step.decision.program] for step in steps])
         self.next_args = tensor([none if step.decision is None else step.decision.args for step in steps])
+        self.collect_pictures(pairs, device)
+
+    def collect_pictures(self, pairs: list[tuple[str, Frame]], device: str | torch.device) -> None:
+        """The distinct pictures of each environment, which of them each step sees, and the scene of each frame."""
+        tables: dict[str, dict[Picture, int]] = {}
+        picture, self.scene = [0] * len(self.stop), np.full(len(pairs), -1)
+        links: dict[tuple[str, int], tuple[str, int]] = {}  # a forest: pictures of one scene have one root
+
+        def root(node: tuple[str, int]) -> tuple[str, int]:
+            while links[node] != node:
+                links[node] = node = links[links[node]]
+            return node
+
+        for (env, frame), first in zip(pairs, self.first.tolist(), strict=True):
+            for index, step in enumerate(frame.steps):
+                if isinstance(step.seen[-1], Picture):
+                    table = tables.setdefault(env, {})
+                    picture[first + index] = place = table.setdefault(step.seen[-1], len(table))
+                    links.setdefault((env, place), (env, place))
+                    links[root((env, place))] = root((env, picture[first]))
+        scenes: dict[tuple[str, int], int] = {}
+        for index, ((env, _), first) in enumerate(zip(pairs, self.first.tolist(), strict=True)):
+            if env in tables:
+                self.scene[index] = scenes.setdefault(root((env, picture[first])), len(scenes))
+        self.scenes = len(scenes)
+        self.picture = torch.tensor(picture, device=device)
+        self.pictures = {
+            env: torch.from_numpy(np.stack([p.pixels for p in table])).permute(0, 3, 1, 2).contiguous().to(device)
+            for env, table in tables.items()
+        }
 
     def __len__(self) -> int:
         return len(self.length)
@@ -80,12 +117,21 @@ class Lessons:
             frame=tensor(column),
             env=tensor(self.env[frames]),
             seen=self.seen[steps],
+            picture=self.picture[steps],
             program=tensor(self.program[frames]),
             args=self.args[tensor(frames)],
             stop=self.stop[steps],
             next_program=self.next_program[steps],
             next_args=self.next_args[steps],
         )
+
+    def pictures_of(self, env: str, among: np.ndarray) -> Tensor:
+        """Which pictures of an environment the frames marked show."""
+        chosen = np.nonzero(among & (self.env == self.envs.index(env)))[0]
+        steps = np.concatenate(
+            [np.arange(f, f + n) for f, n in zip(self.first[chosen], self.length[chosen], strict=True)]
+        )
+        return self.picture[torch.from_numpy(steps).to(self.picture.device)].unique()
 
     def longest_first(self, chosen: np.ndarray) -> np.ndarray:
         return chosen[np.argsort(-self.length[chosen], kind="stable")]

@@ -6,20 +6,23 @@ equation. Axes:
 B  steps taken together             D  width of the state encoding s_t      N  programs in memory
 T  time steps of frames             P  width of a program embedding p_t     K  width of a program key k_t
 L  LSTM layers                      M  LSTM width                           F  fields of an observation
-A  arguments of a call              J  frames side by side
+A  arguments of a call              J  frames side by side                  I  pictures
+H  side of a picture                G  width of what is seen in one
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
-from npi.encoders import FieldEncoder
+from npi.encoders import FieldEncoder, PictureEncoder
+from npi.picture import SIDE
 from npi.task import Env
 
 
@@ -29,23 +32,29 @@ class ModelConfig:
 
     arguments  how many values each argument of a call has
     encoders   environment name -> the fields it shows and their number of values
+    pictures   environment name -> the side of the pictures it shows
     """
 
     arguments: tuple[int, ...]
     encoders: dict[str, dict[str, int]] = field(default_factory=dict)
+    pictures: dict[str, int] = field(default_factory=dict)
     hidden: int = 256
     layers: int = 2
     state: int = 128
     program: int = 128
     key: int = 32
     encoder_hidden: int = 256
+    glimpse: int = 256
+    channels: tuple[int, ...] = (16, 48, 96)
 
     @staticmethod
-    def of(environments: Iterable[type[Env]], **widths: int) -> ModelConfig:
+    def of(environments: Iterable[type[Env]], **widths: Any) -> ModelConfig:
         """The configuration that fits these environments."""
         environments = list(environments)
         arguments = tuple(map(max, zip(*(env.arguments() for env in environments), strict=True)))
-        return ModelConfig(arguments, {env.__name__: env.fields() for env in environments}, **widths)
+        fields = {env.__name__: env.fields() for env in environments}
+        pictures = {env.__name__: SIDE for env in environments if env.shows_picture()}
+        return ModelConfig(arguments, fields, pictures, **widths)
 
 
 @dataclass(frozen=True)
@@ -68,9 +77,18 @@ class NPI(nn.Module):
         self.config = config
         self.encoders = nn.ModuleDict(
             {
-                name: FieldEncoder(fields, config.arguments, config.encoder_hidden, config.state)
+                name: FieldEncoder(
+                    fields,
+                    config.arguments,
+                    config.glimpse if name in config.pictures else 0,
+                    config.encoder_hidden,
+                    config.state,
+                )
                 for name, fields in config.encoders.items()
             }
+        )
+        self.eyes = nn.ModuleDict(
+            {name: PictureEncoder(side, config.channels, config.glimpse) for name, side in config.pictures.items()}
         )
         self.fusion = nn.Sequential(
             nn.Linear(config.state + config.program, config.hidden),
@@ -96,8 +114,18 @@ class NPI(nn.Module):
             rows = torch.randn(len(new), old.shape[1]).to(old) * scale
             setattr(self, memory, nn.Parameter(torch.cat([old.detach(), rows])))
 
-    def encode(self, env: str, seen: Int[Tensor, "B F"], args: Int[Tensor, "B A"]) -> Float[Tensor, "B D"]:
-        return self.encoders[env](seen, args)  # s_t = f_enc(e_t, a_t)
+    def look(self, env: str, colours: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
+        """What is seen in pictures; each is worth looking at once, however many steps see it."""
+        return self.eyes[env](colours)  # f_CNN(x)
+
+    def encode(
+        self,
+        env: str,
+        seen: Int[Tensor, "B F"],
+        args: Int[Tensor, "B A"],
+        glimpse: Float[Tensor, "B G"] | None = None,
+    ) -> Float[Tensor, "B D"]:
+        return self.encoders[env](seen, args, glimpse)  # s_t = f_enc(e_t, a_t)
 
     def core(
         self,
@@ -125,6 +153,7 @@ class NPI(nn.Module):
         args: Int[Tensor, "B A"],
         programs: Int[Tensor, " B"],
         state: LSTMState,
+        glimpse: Float[Tensor, "B G"] | None = None,
     ) -> tuple[Outputs, LSTMState]:
         """One step of many frames of one environment."""
-        return self.core(self.encode(env, seen, args), programs, torch.tensor([len(programs)]), state)
+        return self.core(self.encode(env, seen, args, glimpse), programs, torch.tensor([len(programs)]), state)

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
+from npi.encoders import colours
 from npi.interpret import Answer, Question, State
 from npi.model import NPI
+from npi.picture import Picture
 from npi.program import Call, Observation
 from npi.task import BadInput, Env, Task
 
@@ -25,6 +27,8 @@ class Neural:
         self.device = model.keys.device
         self.row = {name: index for index, name in enumerate(model.programs)}
         self.calls: dict[tuple[int, ...], Call] = {}
+        self.shows_picture = env.shows_picture()
+        self.glimpses: dict[Picture, torch.Tensor] = {}
         config = model.config
         self.zero = np.zeros((2, config.layers, config.hidden), dtype=np.float32)
 
@@ -36,12 +40,14 @@ class Neural:
         seen, calls, states = zip(*questions, strict=True)
         state = np.stack([self.zero if state is None else state for state in states], axis=2)  # [2, L, B, M]
         h, c = torch.from_numpy(state).to(self.device)
+        glimpse = self.glimpse([fields[-1] for fields in seen]) if self.shows_picture else None
         said, (h, c) = self.model.step(
             self.env,
-            self.tensor(seen),
+            self.tensor([fields[:-1] for fields in seen] if self.shows_picture else seen),
             self.tensor([call.args for call in calls]),
             self.tensor([self.row[call.program] for call in calls]),
             (h, c),
+            glimpse,
         )
         stops = (said.stop >= 0).tolist()  # r_t >= 1/2
         choices = torch.stack([said.program.argmax(1), *(logits.argmax(1) for logits in said.args)], 1).tolist()
@@ -50,6 +56,15 @@ class Neural:
             (None if stop else self.call(choice), after[index].copy())
             for index, (stop, choice) in enumerate(zip(stops, choices, strict=True))
         ]
+
+    def glimpse(self, pictures: list[Picture]) -> torch.Tensor:
+        """What is seen in pictures; each is looked at once and remembered."""
+        new = [picture for picture in dict.fromkeys(pictures) if picture not in self.glimpses]
+        for start in range(0, len(new), 64):
+            part = new[start : start + 64]
+            pixels = torch.from_numpy(np.stack([picture.pixels for picture in part])).permute(0, 3, 1, 2)
+            self.glimpses.update(zip(part, self.model.look(self.env, colours(pixels.to(self.device))), strict=True))
+        return torch.stack([self.glimpses[picture] for picture in pictures])
 
     def tensor(self, values: Sequence) -> torch.Tensor:
         return torch.from_numpy(np.array(values, dtype=np.int64)).to(self.device)

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast, overload
 
 ARGS = 3  # the paper: "we always used a 3-tuple of integers"
 
-Observation: TypeAlias = tuple[int, ...]
+Observation: TypeAlias = tuple[Any, ...]  # small integers; the last may be a Picture
 
 
 class Call(NamedTuple):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
@@ -73,6 +73,20 @@ def bar_progress(training: Training) -> Iterator[Callable[[Metrics], None]]:
             yield progress
     else:
         yield progress
+
+
+def counted(counts: Iterable[tuple[int, int]], what: str) -> None:
+    """Do some counted work, with a bar and the time left where there is a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
+    ) as bar:
+        row = bar.add_task("", total=None)
+        for done, total in counts:
+            bar.update(row, completed=done, total=total)
 
 
 def accuracies(metrics: Metrics) -> str:

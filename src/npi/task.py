@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any, Generic, TypeVar, get_type_hints
 
-from npi.program import ACT, ARGS, Call, Decision, Frame, Limits, Program, Runaway, record, walk
+from npi.picture import Picture
+from npi.program import ACT, ARGS, Call, Decision, Frame, Limits, Observation, Program, Runaway, record, walk
 
 Problem = TypeVar("Problem")
 Answer = TypeVar("Answer")
@@ -42,8 +43,8 @@ class Env(ABC):
         """The environment as it is before a problem is worked on."""
 
     @abstractmethod
-    def observe(self) -> tuple[int, ...]:
-        """All that a program may see, as a named tuple of `Annotated[int, range(n)]` fields."""
+    def observe(self) -> Observation:
+        """All that a program may see: a named tuple of `Annotated[int, range(n)]`, and perhaps a Picture at the end."""
 
     @abstractmethod
     def act(self, first: int, second: int, third: int, /) -> None:
@@ -56,9 +57,22 @@ class Env(ABC):
 
     @classmethod
     def fields(cls) -> dict[str, int]:
-        """The name and number of values of each field of the observation."""
+        """The name and number of values of each field of the observation, but for a picture."""
+        hints = cls._seen()
+        return _ranges(cls, "observe", {name: hint for name, hint in hints.items() if hint is not Picture})
+
+    @classmethod
+    def shows_picture(cls) -> bool:
+        """Whether the last field of the observation is a picture."""
+        pictures = [index for index, hint in enumerate(cls._seen().values()) if hint is Picture]
+        if pictures and pictures != [len(cls._seen()) - 1]:
+            raise TypeError(f"{cls.__name__}.observe: there can be one picture, as the last field")
+        return bool(pictures)
+
+    @classmethod
+    def _seen(cls) -> dict[str, Any]:
         seen = get_type_hints(cls.observe, include_extras=True).get("return")
-        return _ranges(cls, "observe", get_type_hints(seen, include_extras=True) if seen is not None else {})
+        return get_type_hints(seen, include_extras=True) if seen is not None else {}
 
     @classmethod
     def arguments(cls) -> tuple[int, ...]:
@@ -97,6 +111,8 @@ class Task(Generic[Problem, Answer]):
     sizes, examples which sizes are demonstrated in training, and how many problems of each
     corners         the problems of a size that a random sample would miss
     also            programs taught although `main` does not call them; each is demonstrated after `main` returned
+    judged_on       a random problem of a given size to judge by, where it must not be one that training may show
+    prepare         work to be done before recording; yields how much is done, and of how much
     """
 
     name: str
@@ -112,6 +128,8 @@ class Task(Generic[Problem, Answer]):
     examples: int
     corners: Callable[[int], list[Problem]] = lambda size: []
     also: tuple[Program, ...] = ()
+    judged_on: Callable[[Random, int], Problem] | None = None
+    prepare: Callable[[], Iterator[tuple[int, int]]] | None = None
 
     @property
     def call(self) -> Call:
@@ -134,7 +152,7 @@ class Task(Generic[Problem, Answer]):
         """Problems of a size to judge by: its corners first, the rest random."""
         rng = Random(f"judge {self.name} {size} {seed}")
         corners = self.corners(size)[:count]
-        return corners + [self.sample(rng, size) for _ in range(count - len(corners))]
+        return corners + [(self.judged_on or self.sample)(rng, size) for _ in range(count - len(corners))]
 
 
 def distinct_frames(task: Task, problems: Iterator[Any] | Sequence[Any]) -> dict[Frame, int]:
@@ -184,6 +202,7 @@ class _Check:
         task, report = self.task, self.report
         try:
             self.fields, self.arguments = task.env.fields(), task.env.arguments()
+            self.shows_picture = task.env.shows_picture()
         except TypeError as error:
             report.faults.append(str(error))
             return report
@@ -249,7 +268,7 @@ class _Check:
             text = f"{self.task.main.name} gives {_short(got)} on {_short(problem)}; right is {_short(expected)}"
             self.fault("wrong answer", text)
 
-    def replay(self, problem: Any, env: Env, recording: list[Frame], last: tuple[int, ...]) -> None:
+    def replay(self, problem: Any, env: Env, recording: list[Frame], last: Observation) -> None:
         """Carry out the recorded actions alone, on an environment of their own: the observations must be the same."""
         for count, (frame, step) in enumerate(walk(recording)):
             if env.observe() != step.seen:
@@ -262,7 +281,7 @@ class _Check:
         if env.observe() != last:
             self.around(problem, recording[0].call.program, env.observe(), last)
 
-    def around(self, problem: Any, program: str, replayed: tuple[int, ...], recorded: tuple[int, ...]) -> None:
+    def around(self, problem: Any, program: str, replayed: Observation, recorded: Observation) -> None:
         self.fault(
             ("around", program),
             f"the recorded actions alone do not lead to what {program} observed ({_fields(replayed)} instead of "
@@ -280,8 +299,13 @@ class _Check:
         except Exception as error:
             self.fault("act", f"{type(env).__name__}.act{args} raises {_named(error)}; act must be total")
 
-    def ranges(self, where: str, seen: tuple[int, ...]) -> None:
-        for (name, size), value in zip(self.fields.items(), seen, strict=True):
+    def ranges(self, where: str, seen: Observation) -> None:
+        numbers = seen
+        if self.shows_picture:
+            *numbers, picture = seen
+            if not isinstance(picture, Picture):
+                self.fault("picture", f"{where} observes {picture!r} where a Picture is declared")
+        for (name, size), value in zip(self.fields.items(), numbers, strict=True):
             if not (isinstance(value, int) and 0 <= value < size):
                 text = f"{where} observes {name} = {value!r}, outside its declared range 0..{size - 1}"
                 self.fault(("range", name), text)
@@ -316,7 +340,7 @@ def _decision(decision: Decision) -> str:
     return "return" if decision is None else f"{decision.program}{decision.args}"
 
 
-def _fields(seen: tuple[int, ...]) -> str:
+def _fields(seen: Observation) -> str:
     names = getattr(seen, "_fields", range(len(seen)))
     return ", ".join(f"{name}={value}" for name, value in zip(names, seen, strict=True))
 

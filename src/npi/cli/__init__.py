@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 import tyro
 
+from npi.cli.cars import cars
 from npi.cli.measure import bench, check, evaluate
 from npi.cli.run import demo, run
 from npi.cli.train import train
 from npi.task import BadInput
 
 app = tyro.extras.SubcommandApp()
-for command in (demo, run, train, evaluate, check, bench):
+for command in (demo, run, train, evaluate, check, bench, cars):
     app.command(command)
 
 

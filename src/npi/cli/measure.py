@@ -23,7 +23,7 @@ from npi.cli.named import (
     taught,
 )
 from npi.cli.output import machine, print_json, share, short
-from npi.models import SHIPPED
+from npi.models import shipped
 from npi.task import BadInput, check_task
 
 Part = Literal["startup", "rates", "training", "accuracy"]
@@ -36,7 +36,7 @@ def evaluate(
     problems: int = 100,
     seed: int = 0,
     engine: Engine = "memo",
-    model: ModelFolder = SHIPPED,
+    model: ModelFolder = None,
     device: Device = "auto",
     json: bool = False,
 ) -> int:
@@ -58,7 +58,7 @@ def evaluate(
     if not sizes:
         raise BadInput("--sizes needs at least one size, such as --sizes 10 100")
     tasks.find(task)
-    network = load(model, device)
+    network = load(model or shipped(task), device)
     known = taught(network, task)
     rows, failed = [], False
     if not json:
@@ -119,7 +119,7 @@ def check(
 def bench(
     parts: Annotated[Positional[tuple[Part, ...]], arg(metavar="PART")] = (),
     *,
-    names: Annotated[tuple[str, ...], arg(name="tasks", metavar="TASK")] = ("addition", "sorting"),
+    names: Annotated[tuple[Literal["addition", "sorting"], ...], arg(name="tasks")] = ("addition", "sorting"),
     teachers: tuple[Teacher, ...] = tasks.TEACHERS,
     seeds: int = 1,
     workers: int = 1,
@@ -140,8 +140,6 @@ def bench(
     from npi.bench import Trial, measure
 
     positive(seeds=seeds, workers=workers)
-    for name in names:
-        tasks.find(name)
     rows, trials = [], []
     if not json:
         print(f"{'what':<62} {'measured':>22}  {'target':>14}", flush=True)

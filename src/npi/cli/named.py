@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 TaskName = Annotated[str, arg(metavar="TASK")]
 Teacher = Literal["loop", "recursive"]
-ModelFolder = Annotated[Path, arg(metavar="DIR", help_behavior_hint="(default: the model that comes with npi)")]
+ModelFolder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="(default: the model that comes with npi)")]
 Device = Literal["auto", "cpu", "cuda"]
 Engine = Literal["memo", "neural"]
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
-from tyro.conf import Positional, arg
+from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from npi import tasks
 from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, load, positive, taught
 from npi.cli.output import lines, print_json, runaway
-from npi.models import SHIPPED
-from npi.program import Limits, Runaway
+from npi.models import SHIPPED, shipped
+from npi.program import ACT, Limits, Runaway, Trace
+from npi.task import BadInput
 
 
 def demo(*, json: bool = False) -> int:
@@ -53,6 +55,73 @@ def demo(*, json: bool = False) -> int:
     return int(failed)
 
 
+@dataclass(frozen=True)
+class CarOptions:
+    """For the task cars: a car, where the camera begins, and what to draw."""
+
+    car: int | None = None
+    """The number of a made-up car."""
+    mesh: Annotated[Path | None, arg(metavar="FILE")] = None
+    """A mesh instead: GLB, OBJ, PLY or STL."""
+    azimuth: int | None = None
+    """Where the camera begins: -75 to 75 in steps of 15."""
+    elevation: int | None = None
+    """Where the camera begins: 0 to 60 in steps of 15."""
+    target: tuple[int, int] = (0, 15)
+    """The azimuth and elevation to go to."""
+    forward: str = "+Z"
+    """Where the front of the mesh looks: +X, -X, +Y, -Y, +Z or -Z."""
+    up: str = "+Y"
+    """Where its top looks."""
+    gif: Annotated[Path | None, arg(metavar="FILE.gif")] = None
+    """Write what was seen on the way, one picture after the other."""
+    png: Annotated[Path | None, arg(metavar="FILE.png")] = None
+    """Write what was seen on the way, side by side."""
+
+    def problem(self, words: tuple[str, ...]) -> Any:
+        from npi.tasks import cars
+
+        for path, ending in ((self.gif, ".gif"), (self.png, ".png")):
+            if path is not None and path.suffix.lower() != ending:
+                raise BadInput(f"{path} does not end in {ending}")
+        if words:
+            return cars.parse(words)
+        if (self.car is None) == (self.mesh is None) or self.azimuth is None or self.elevation is None:
+            raise BadInput(
+                "say which car and from where: npi run cars --car 12 --azimuth -60 --elevation 45, or --mesh FILE.glb "
+                "instead of --car"
+            )
+        if self.car is not None and self.car < 0:
+            raise BadInput(f"there is no car {self.car}: cars are numbered from 0")
+        file = None if self.mesh is None else str(self.mesh)
+        return cars.CarProblem(
+            cars.Car(self.car or 0, file=file, forward=self.forward, up=self.up),
+            cars.pose(str(self.azimuth), str(self.elevation)),
+            cars.pose(*map(str, self.target)),
+        )
+
+    def draw(self, problem: Any, trace: Trace) -> None:
+        """One picture for each action, the action named under it."""
+        if self.gif is None and self.png is None:
+            return
+        from npi.cars.figure import save_trajectory
+        from npi.tasks.cars import CarScene
+
+        scene = CarScene.of(problem)
+        pictures, captions = [scene.picture().pixels], ["start"]
+        for decision in trace.decisions:
+            if decision is not None and decision.program == ACT:
+                scene.act(*decision.args)
+                pictures.append(scene.picture().pixels)
+                captions.append(scene.describe(decision.args))
+        for path in (self.gif, self.png):
+            if path is not None:
+                try:
+                    save_trajectory(path, pictures, captions)
+                except OSError as error:
+                    raise BadInput(f"{path} could not be written: {error.strerror or error}") from error
+
+
 def run(
     task: Positional[TaskName],
     words: Annotated[Positional[tuple[str, ...]], arg(metavar="PROBLEM")] = (),
@@ -61,9 +130,10 @@ def run(
     engine: Engine = "memo",
     max_steps: int = Limits().steps,
     max_depth: int = Limits().depth,
-    model: ModelFolder = SHIPPED,
+    model: ModelFolder = None,
     device: Device = "auto",
     json: bool = False,
+    scene: OmitArgPrefixes[CarOptions] = CarOptions(),
 ) -> int:
     """Solve one problem with a learnt program: npi run addition 96 125, npi run sorting 9 2 5.
 
@@ -77,13 +147,16 @@ def run(
         model: The folder of a trained model.
         device: Where the network runs.
         json: Print the result as JSON.
+        scene: For the task cars: npi run cars --car 12 --azimuth -60 --elevation 45.
     """
     from npi import interpret
 
     positive(max_steps=max_steps, max_depth=max_depth)
     known = tasks.find(task)
-    problem = known.parse(words)
-    network = load(model, device)
+    problem = scene.problem(words) if task == "cars" else known.parse(words)
+    if task != "cars" and scene != CarOptions():
+        raise BadInput(f"--car, --mesh, --azimuth and the like are for the task cars, not for {task}")
+    network = load(model or shipped(task), device)
     known = taught(network, task)
     env = known.env.of(problem)
     try:
@@ -93,6 +166,7 @@ def run(
         return 1
     got = known.result(env)
     right = got == known.answer(problem)
+    scene.draw(problem, done)
     if json:
         result = {"task": task, "problem": problem, "answer": got, "right": right, "steps": len(done.decisions)}
         print_json(result | ({"trace": list(lines(done, known))} if trace else {}))

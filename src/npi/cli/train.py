@@ -24,7 +24,9 @@ def train(
     *,
     out: Annotated[Path, arg(metavar="DIR")],
     teacher: Teacher = "recursive",
-    config: Literal["fast", "paper"] = "fast",
+    config: Annotated[
+        Literal["fast", "pictures", "paper"] | None, arg(help_behavior_hint="(default: fast, or pictures for cars)")
+    ] = None,
     seed: int = 0,
     examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
     updates: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the configuration's)")] = None,
@@ -41,7 +43,7 @@ def train(
         names: The tasks to learn, all in one network.
         out: The folder to write the model to.
         teacher: loop demonstrates as the paper does; recursive turns each loop into a program that calls itself.
-        config: fast, or the values of the paper (which take hours).
+        config: How to train; paper has the values of the paper, and takes hours.
         seed: Chooses the examples, the first weights and the batches.
         examples: How many problems of each size are demonstrated.
         updates: Give up after so many updates.
@@ -57,6 +59,7 @@ def train(
     import torch
 
     from npi import checkpoint
+    from npi.progress import counted
     from npi.train import CONFIGS, begin
 
     if threads is not None:
@@ -68,7 +71,7 @@ def train(
     if examples is not None:
         positive(examples=examples)
         chosen = [replace(task, examples=examples) for task in chosen]
-    settings = CONFIGS[config]
+    settings = CONFIGS[config or ("pictures" if any(task.env.shows_picture() for task in chosen) else "fast")]
     if resume:
         facts = checkpoint.training_facts(out)
         if facts["tasks"] != {task.name: task.teacher for task in chosen}:
@@ -82,6 +85,9 @@ def train(
     if updates is not None:
         settings = replace(settings, updates=updates)
     log = _tensorboard(out) if tensorboard else None
+    for task in chosen:
+        if task.prepare is not None:
+            counted(task.prepare(), f"preparing {task.name}")
     if not json:
         print(f"recording {', '.join(task.name for task in chosen)} ...", file=sys.stderr)
     training = begin(chosen, settings, seed, device_named(device))

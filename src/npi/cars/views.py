@@ -1,0 +1,164 @@
+"""The pictures of a car from every pose of the grid, rendered once and kept on disk.
+
+A file in the cache holds all views of one car. Its name depends on the car, the look and the code that drew it, so
+nothing stale is ever read; it is written beside its place and moved into it, so runs side by side and runs that were
+interrupted do no harm. The cache is in $NPI_CACHE, or else in npi under the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import uuid
+import zipfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy as np
+
+from npi.cars.files import check_file, load_mesh
+from npi.cars.mesh import Mesh
+from npi.cars.render import STUDIO, Look, Renderer
+from npi.cars.shapes import make_car
+from npi.picture import Picture
+
+AZIMUTHS = range(-75, 76, 15)
+ELEVATIONS = range(0, 61, 15)
+
+
+@dataclass(frozen=True)
+class Car:
+    """A made-up car by its number, or the mesh in a file. `varied`: under a look of its own, for training."""
+
+    number: int = 0
+    varied: bool = False
+    file: str | None = None
+    forward: str = "+Z"  # of the mesh in the file
+    up: str = "+Y"
+
+    def __str__(self) -> str:
+        return self.file or f"car {self.number}"
+
+    def mesh(self) -> Mesh:
+        if self.file is None:
+            return make_car(self.number)
+        return load_mesh(Path(self.file), self.forward, self.up)
+
+    def look(self) -> Look:
+        return _vary(self.number) if self.varied else STUDIO
+
+    def pictures(self) -> tuple[tuple[Picture, ...], ...]:
+        """By azimuth, then by elevation."""
+        return _pictures(self)
+
+    def key(self) -> str:
+        """The name of its file in the cache."""
+        facts = f"{_code()} {self.number} {self.varied} {self.forward} {self.up}"
+        content = ""
+        if self.file is not None:
+            check_file(Path(self.file))
+            content = hashlib.sha256(Path(self.file).read_bytes()).hexdigest()
+        return hashlib.sha256(f"{facts} {content}".encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=1024)
+def _pictures(car: Car) -> tuple[tuple[Picture, ...], ...]:
+    return tuple(tuple(Picture(pixels) for pixels in row) for row in views(car))
+
+
+def views(car: Car) -> np.ndarray:
+    """All views of a car [azimuth, elevation, side, side, 4], from the cache if it has them."""
+    path = cache_folder() / f"{car.key()}.npz"
+    # Not there, or damaged: then it is rendered anew.
+    with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), np.load(path) as file:
+        return file["views"]
+    renderer, look = Renderer(car.mesh()), car.look()
+    rendered = np.stack([np.stack([renderer.view(a, e, look) for e in ELEVATIONS]) for a in AZIMUTHS])
+    _keep(path, rendered)
+    return rendered
+
+
+def render_all(cars: Sequence[Car], workers: int | None = None) -> Iterator[int]:
+    """Render the cars that are not in the cache, in several processes; yield how many are done after each."""
+    missing = [car for car in cars if not (cache_folder() / f"{car.key()}.npz").is_file()]
+    done = len(cars) - len(missing)
+    yield done
+    workers = min(workers or os.cpu_count() or 1, len(missing))
+    if workers > 1:
+        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+            for _ in pool.map(_render, missing):
+                done += 1
+                yield done
+    else:
+        for car in missing:
+            views(car)
+            done += 1
+            yield done
+
+
+def _render(car: Car) -> None:
+    views(car)
+
+
+def cache_folder() -> Path:
+    chosen = os.environ.get("NPI_CACHE")
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return (Path(chosen) if chosen else home / "npi") / "views"
+
+
+def cache_size() -> tuple[int, int]:
+    """How many files the cache has, and how many bytes."""
+    folder = cache_folder()
+    sizes = [file.stat().st_size for file in folder.glob("*.npz")] if folder.is_dir() else []
+    return len(sizes), sum(sizes)
+
+
+def clear_cache() -> None:
+    shutil.rmtree(cache_folder(), ignore_errors=True)
+
+
+def _keep(path: Path, rendered: np.ndarray) -> None:
+    part = path.with_name(f"{uuid.uuid4().hex}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(part, "wb") as file:
+            np.savez_compressed(file, views=rendered)
+        os.replace(part, path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        print(f"npi: the views of a car could not be kept in {path.parent}: {error.strerror or error}", file=sys.stderr)
+
+
+@lru_cache(maxsize=1)
+def _code() -> str:
+    """What draws the pictures: its source. Any change of it makes the cache start anew."""
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
+
+
+def _vary(number: int) -> Look:
+    """A look of the car's own: light, surroundings, angle of view and framing."""
+    rng = np.random.default_rng([0x100C, number])
+
+    def colour() -> tuple[float, float, float]:
+        r, g, b = np.clip(rng.uniform(0.15, 0.95) + rng.uniform(-0.2, 0.2, 3), 0, 1)
+        return float(r), float(g), float(b)
+
+    return Look(
+        sun_azimuth=rng.uniform(-180, 180),
+        sun_elevation=rng.uniform(25, 80),
+        sun=rng.uniform(0.3, 1.0),
+        ambient=rng.uniform(0.3, 0.65),
+        ground=colour(),
+        sky=colour(),
+        view=rng.uniform(24, 40),
+        zoom=rng.uniform(0.9, 1.15),
+    )
