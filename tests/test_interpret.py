@@ -1,5 +1,6 @@
 """The interpreter, with recordings of the teachers as the ones who decide."""
 
+import gc
 from random import Random
 
 import pytest
@@ -45,7 +46,8 @@ def test_many_at_once_and_memoised_give_the_same_traces_as_one_at_a_time(name, t
     memo = Memo(asked)
     envs = [task.env.of(problem) for problem in problems]
     assert run_all(envs, task.call, memo) == single == [Trace.of(frames) for frames in recordings]
-    assert asked.questions <= sum(len(trace.decisions) for trace in single)
+    if name != "cars":  # where every problem has a car of its own, nothing is seen twice
+        assert asked.questions < sum(len(trace.decisions) for trace in single)
     before = asked.questions
     run_all([task.env.of(problem) for problem in problems], task.call, memo)
     assert asked.questions == before  # everything is known now
@@ -115,3 +117,32 @@ def test_what_no_recording_shows_is_said():
     task = tasks.find("addition")
     with pytest.raises(LookupError, match="no recorded frame of ADD"):
         run(task.env.of(("1", "2")), task.call, Memo.of([]))
+
+
+def test_a_memo_lets_its_histories_go_at_once():
+    """States are large: once a trie is let go, none may wait for the garbage collector."""
+
+    class State:
+        alive = 0
+
+        def __init__(self):
+            State.alive += 1
+
+        def __del__(self):
+            State.alive -= 1
+
+    class Endless:
+        def recall(self, seen, call, state):
+            return None
+
+        def decide(self, questions) -> list:
+            return [(None, State()) for _ in questions]
+
+    memo = Memo(Endless(), capacity=50)
+    gc.disable()
+    try:
+        for number in range(200):
+            memo.decide([((number,), Call("P"), None)])
+            assert State.alive <= 50
+    finally:
+        gc.enable()

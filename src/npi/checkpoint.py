@@ -100,7 +100,10 @@ def load_model(folder: Path = SHIPPED, device: str | torch.device = "cpu") -> NP
 def save_training(training: Training, folder: Path) -> None:
     """Write all of a training run, and its model as it would be used now."""
     tensors: dict[str, Tensor] = {}
-    for part, module in (("model", training.model), ("average", training.average)):
+    parts = {"model": training.model}
+    if training.average is not training.model:
+        parts["average"] = training.average
+    for part, module in parts.items():
         tensors |= {f"{part}.{name}": tensor.detach().cpu() for name, tensor in module.state_dict().items()}
     for name, parameter in training.model.named_parameters():
         for key, value in training.optimizer.state.get(parameter, {}).items():
@@ -157,7 +160,7 @@ def restore_training(training: Training, folder: Path) -> None:
     for name, parameter in training.model.named_parameters():
         state = {key: tensors.get(f"adam.{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
         training.optimizer.state[parameter] = {
-            key: value if key == "step" else value.to(parameter) for key, value in state.items() if value is not None
+            key: value.to(parameter) for key, value in state.items() if value is not None
         }
     for name in ("error", "accuracy", "wrong"):
         setattr(training, name, tensors[name].numpy().copy())

@@ -23,12 +23,12 @@ class Neural:
     """
 
     def __init__(self, model: NPI, env: type[Env]):
-        self.model, self.env = model.eval(), env.__name__
+        self.model, self.env = model, env.__name__
         self.device = model.keys.device
         self.row = {name: index for index, name in enumerate(model.programs)}
         self.calls: dict[tuple[int, ...], Call] = {}
         self.shows_picture = env.shows_picture()
-        self.glimpses: dict[Picture, torch.Tensor] = {}
+        self.glimpses: dict[bytes, torch.Tensor] = {}  # by a picture's digest
         config = model.config
         self.zero = np.zeros((2, config.layers, config.hidden), dtype=np.float32)
 
@@ -59,12 +59,13 @@ class Neural:
 
     def glimpse(self, pictures: list[Picture]) -> torch.Tensor:
         """What is seen in pictures; each is looked at once and remembered."""
-        new = [picture for picture in dict.fromkeys(pictures) if picture not in self.glimpses]
+        new = [picture for picture in dict.fromkeys(pictures) if picture.digest not in self.glimpses]
         for start in range(0, len(new), 64):
             part = new[start : start + 64]
             pixels = torch.from_numpy(np.stack([picture.pixels for picture in part])).permute(0, 3, 1, 2)
-            self.glimpses.update(zip(part, self.model.look(self.env, colours(pixels.to(self.device))), strict=True))
-        return torch.stack([self.glimpses[picture] for picture in pictures])
+            seen = self.model.look(self.env, colours(pixels.to(self.device)))
+            self.glimpses.update(zip((picture.digest for picture in part), seen, strict=True))
+        return torch.stack([self.glimpses[picture.digest] for picture in pictures])
 
     def tensor(self, values: Sequence) -> torch.Tensor:
         return torch.from_numpy(np.array(values, dtype=np.int64)).to(self.device)

@@ -71,15 +71,15 @@ FAST = TrainConfig()
 PICTURES = TrainConfig(
     batch=512,
     steps=1536,
-    updates=2_000,
-    decay_every=500,
+    updates=2_400,
+    decay_every=600,
     floor=0.02,
     average=0.99,
     temperature=0.05,
     uniform=0.5,
     review=0.0,
     estimate_every=100,
-    settle=2_000,  # to the end: a picture can always be varied once more
+    settle=2_400,  # to the end: a picture can always be varied once more
     goal=0.99,
 )
 PAPER = TrainConfig(
@@ -110,7 +110,7 @@ class Metrics:
     update: int
     loss: float
     accuracy: dict[str, float]  # per program: the share of the frames last looked at that are right in every decision
-    learnt: bool  # every distinct frame is right
+    learnt: bool  # every distinct frame is right, or as many as the goal asks for
     settled: int  # updates since then
 
 
@@ -198,7 +198,7 @@ class Training:
             self.settled += self.learnt
             self.update()
             due = self.updates % self.config.estimate_every == 0 and (not self.learnt or self.config.goal < 1)
-            if due or self.done or self.updates == self.config.updates:
+            if due or self.done:
                 self.estimate()
             yield self.metrics()
 
@@ -239,13 +239,13 @@ class Training:
         if self.learnt:
             frames = np.concatenate(frames_of)
             return self.fit(frames[rng.integers(len(frames), size=config.batch)])
-        taught = np.isfinite(self.error)
-        weight = np.exp((self.error - self.error.max()) / config.temperature)
+        taught = np.array([len(frames) > 0 for frames in frames_of])
+        weight = np.exp((self.error - self.error.max()) / config.temperature) * taught
         share = (1 - config.uniform) * weight / weight.sum() + config.uniform * taught / taught.sum()
         chosen = [
             frames[rng.integers(len(frames), size=count)]
             for frames, count in zip(frames_of, rng.multinomial(config.batch, share), strict=True)
-            if count and len(frames)
+            if count
         ]
         wrong = np.concatenate([frames[self.wrong[frames]] for frames in frames_of])
         if config.review and len(wrong):
@@ -275,7 +275,8 @@ class Training:
                 self.error[row] = mistakes[mine].sum() / self.lessons.length[mine].sum()
                 self.accuracy[row] = 1 - self.wrong[frames[sampled[frames]]].mean()
         taught = [row for row, frames in enumerate(self.frames_of) if len(frames)]
-        self.learnt = not mistakes.any() if self.config.goal == 1 else self.accuracy[taught].min() >= self.config.goal
+        reached = not mistakes.any() if self.config.goal == 1 else self.accuracy[taught].min() >= self.config.goal
+        self.learnt = bool(reached)
         if not self.learnt:
             self.settled = 0
 

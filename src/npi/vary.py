@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, pad
 
 GROUPS = 8  # pictures are scaled so many lots at a time, each lot alike
-ROOM = 24  # pixels a picture may be moved by
+ROOM = 24  # pixels between the places a picture may be moved to, from side to side
 GRAINS = 16  # distinct pictures of noise in one call
 
 
@@ -35,9 +35,9 @@ def vary(pictures: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[
     surroundings = torch.lerp(top, bottom, height).expand(-1, -1, -1, pictures.shape[-1])
     shown[elsewhere] = torch.lerp(surroundings, shown[elsewhere], alpha)
 
-    mixing = np.eye(3) + 0.35 * rng.standard_normal((count, 3, 3)) * (rng.random((count, 1, 1)) < 0.7)
-    contrast = rng.uniform(0.5, 1.4, (count, 1, 1))
-    brightness = rng.uniform(0.35, 0.65, (count, 3, 1)) - 0.5 * contrast
+    mixing = np.eye(3) + 0.25 * rng.standard_normal((count, 3, 3)) * (rng.random((count, 1, 1)) < 0.7)
+    contrast = rng.uniform(0.6, 1.3, (count, 1, 1))
+    brightness = rng.uniform(0.4, 0.6, (count, 3, 1)) - 0.5 * contrast
     shown = torch.baddbmm(tensor(brightness), tensor(contrast * mixing), shown.flatten(2)).view_as(shown)
 
     shown = _place(shown, rng)
@@ -45,7 +45,7 @@ def vary(pictures: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[
     shown[blurred] = avg_pool2d(shown[blurred], 3, stride=1, padding=1, count_include_pad=False)
     seed = int(rng.integers(2**62))
     grain = torch.randn(GRAINS, *shown.shape[1:], generator=torch.Generator(device).manual_seed(seed), device=device)
-    amounts = tensor(rng.uniform(0, 0.06, (count, 1, 1, 1)))
+    amounts = tensor(rng.uniform(0, 0.04, (count, 1, 1, 1)))
     for start in range(0, count, GRAINS):
         part = shown[start : start + GRAINS]
         part.addcmul_(grain[: len(part)], amounts[start : start + GRAINS])
@@ -57,7 +57,7 @@ def _place(shown: Tensor, rng: np.random.Generator) -> Tensor:
     side = shown.shape[-1]
     placed = torch.empty_like(shown)
     for lot in np.array_split(rng.permutation(len(shown)), min(GROUPS, len(shown))):
-        size = round(side * rng.uniform(0.78, 1.22))
+        size = round(side * rng.uniform(0.84, 1.18))
         scaled = interpolate(shown[lot], size=size, mode="bilinear")
         scaled = pad(scaled, (max(0, side - size) // 2 + ROOM // 2,) * 4, mode="replicate")
         spare = scaled.shape[-1] - side
@@ -70,7 +70,7 @@ def _place(shown: Tensor, rng: np.random.Generator) -> Tensor:
 def _hide(shown: Tensor, rng: np.random.Generator) -> Tensor:
     """A part of some pictures, behind something of one colour."""
     side = shown.shape[-1]
-    for index in np.nonzero(rng.random(len(shown)) < 0.25)[0].tolist():
+    for index in np.nonzero(rng.random(len(shown)) < 0.15)[0].tolist():
         (y, x), (h, w) = rng.integers(0, side, 2), rng.integers(side // 16, side // 4, 2)
         shown[index, :, y : y + h, x : x + w] = float(rng.random())
     return shown

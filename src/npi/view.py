@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 from npi.program import ACT, Call, Trace
 from npi.task import Env
@@ -22,8 +23,15 @@ def tree(trace: Trace, env: type[Env], indent: str = "  ") -> Iterator[str]:
 
 def name(call: Call, env: type[Env]) -> str:
     if call.program == ACT:
-        return env.describe(call.args)
+        # A model of several tasks has arguments that mean nothing here; an untrained one will use them.
+        meant = all(value < size for value, size in zip(call.args, _arguments(env), strict=True))
+        return env.describe(call.args) if meant else Env.describe(call.args)
     return " ".join([call.program, *map(str, call.args)]) if any(call.args) else call.program
+
+
+@cache
+def _arguments(env: type[Env]) -> tuple[int, ...]:
+    return env.arguments()
 
 
 def stack(trace: Trace, env: type[Env]) -> list[str]:

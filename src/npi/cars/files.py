@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
+import trimesh
 from trimesh.resolvers import Resolver
 
 from npi.cars.mesh import AXES, Mesh, axes_matrix
@@ -22,12 +25,13 @@ def load_mesh(path: Path, forward: str = "+Z", up: str = "+Y") -> Mesh:
         raise BadInput(f"forward {forward} and up {up} must be two different axes of {', '.join(AXES)}")
     check_file(path)
     parts = _parts(path)
-    triangles = sum(len(part.faces) for part in parts)
-    if not triangles:
-        raise BadInput(f"{path} has no triangles: there is nothing to see")
-    if triangles > MOST_TRIANGLES:
-        raise BadInput(f"{path} has {triangles:,} triangles, more than {MOST_TRIANGLES:,}: simplify the mesh")
     mesh = _joined(parts)
+    lowest, highest = int(mesh.faces.min()), int(mesh.faces.max())
+    if lowest < 0 or highest >= len(mesh.vertices):
+        wrong = lowest if lowest < 0 else highest
+        raise BadInput(
+            f"{path} has a triangle with vertex {wrong}, but {len(mesh.vertices):,} vertices: repair the mesh"
+        )
     bad = int((~np.isfinite(mesh.vertices)).any(1).sum())
     if bad:
         raise BadInput(
@@ -60,7 +64,7 @@ class _Folder(Resolver):
 
     def get(self, key: Any) -> bytes:
         name = key.decode() if isinstance(key, bytes) else str(key)
-        path = (self.folder / name.strip().replace("\\", "/")).resolve()
+        path = (self.folder / unquote(name).strip().replace("\\", "/")).resolve()
         if not path.is_relative_to(self.folder):
             self.faults.append(f"it refers to {name}, outside its own folder, which is not read")
         elif not path.is_file():
@@ -85,13 +89,16 @@ class _Folder(Resolver):
 
 
 def _parts(path: Path) -> list[Any]:
-    import trimesh
-
+    logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # what it could not read is said here, in a sentence
     resolver = _Folder(path.parent)
     try:
         with open(path, "rb") as file:
             scene = trimesh.load_scene(file, file_type=path.suffix[1:].lower(), resolver=resolver, process=False)
+        drawn = [scene.geometry[name] for _, name in map(scene.graph.get, scene.graph.nodes_geometry)]
+        _check_triangles(path, sum(len(part.faces) for part in drawn if isinstance(part, trimesh.Trimesh)))
         parts = [part for part in scene.dump() if isinstance(part, trimesh.Trimesh)]
+    except BadInput:
+        raise
     except Exception as error:
         if resolver.faults:
             raise BadInput(f"{path} cannot be used: {resolver.faults[0]}") from error
@@ -101,10 +108,18 @@ def _parts(path: Path) -> list[Any]:
     return parts
 
 
+def _check_triangles(path: Path, triangles: int) -> None:
+    """Before the parts that are drawn several times are copied."""
+    if not triangles:
+        raise BadInput(f"{path} has no triangles: there is nothing to see")
+    if triangles > MOST_TRIANGLES:
+        raise BadInput(f"{path} has {triangles:,} triangles, more than {MOST_TRIANGLES:,}: simplify the mesh")
+
+
 def _joined(parts: list[Any]) -> Mesh:
     """One mesh of several, each with its own colours or texture."""
     vertices, faces, colours, texture, uv = [], [], [], [], []
-    textures: list[np.ndarray] = []
+    textures: dict[int, tuple[int, np.ndarray, Any]] = {}  # parts may share an image: it is kept once
     first = 0
     for part in parts:
         count = len(part.faces)
@@ -113,10 +128,11 @@ def _joined(parts: list[Any]) -> Mesh:
         first += len(part.vertices)
         colour, image, places = _surface(part)
         colours.append(colour)
-        texture.append(np.full(count, len(textures) if image is not None else -1))
+        if image is not None and id(image) not in textures:
+            pixels = np.asarray(image.convert("RGB"), dtype=np.float32) / 255
+            textures[id(image)] = (len(textures), pixels, image)
+        texture.append(np.full(count, textures[id(image)][0] if image is not None else -1))
         uv.append(places)
-        if image is not None:
-            textures.append(image)
     return Mesh(
         np.concatenate(vertices),
         np.concatenate(faces),
@@ -124,11 +140,11 @@ def _joined(parts: list[Any]) -> Mesh:
         np.full(sum(map(len, faces)), 0.15),
         np.concatenate(texture),
         np.concatenate(uv),
-        tuple(textures),
+        tuple(pixels for _, pixels, _ in textures.values()),
     )
 
 
-def _surface(part: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
+def _surface(part: Any) -> tuple[np.ndarray, Any, np.ndarray]:
     """The colours of a part's faces [F, 3], its texture if it has one, and where in it each corner lies [F, 3, 2]."""
     count = len(part.faces)
     nowhere = np.zeros((count, 3, 2))
@@ -137,13 +153,12 @@ def _surface(part: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray]:
         material = visual.material
         factor = getattr(material, "baseColorFactor", None)
         factor = np.asarray(factor if factor is not None else getattr(material, "diffuse", (255,) * 4))[:3]
-        factor = factor / 255 if factor.max() > 1 else factor
+        factor = factor / 255 if np.issubdtype(factor.dtype, np.integer) else factor
         image = getattr(material, "baseColorTexture", None)
         image = image if image is not None else getattr(material, "image", None)
         if image is not None and visual.uv is not None:
-            pixels = np.asarray(image.convert("RGB"), dtype=np.float32) / 255
             base = np.ones(3) if not hasattr(material, "baseColorFactor") else factor
-            return np.tile(base, (count, 1)), pixels, np.asarray(visual.uv, dtype=float)[part.faces]
+            return np.tile(base, (count, 1)), image, np.asarray(visual.uv, dtype=float)[part.faces]
         return np.tile(factor, (count, 1)), None, nowhere
     if visual.kind in ("face", "vertex"):
         return np.asarray(visual.face_colors, dtype=float)[:, :3] / 255, None, nowhere

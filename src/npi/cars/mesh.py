@@ -37,14 +37,13 @@ class Mesh:
                 u, v = np.einsum("ni,nij->jn", weights[mine], self.uv[faces[mine]])
                 height, width = image.shape[:2]
                 column = np.floor((u % 1) * width).astype(int) % width
-                row = np.floor((1 - v % 1) * height).astype(int) % height
+                row = np.minimum(np.floor((1 - v % 1) * height).astype(int), height - 1)
                 colours[mine] = colours[mine] * image[row, column]
         return colours
 
     def transformed(self, matrix: np.ndarray) -> Mesh:
-        """The mesh under a linear map [3, 3]; a map that mirrors turns the faces around, so that they look outward."""
-        faces = self.faces if np.linalg.det(matrix) > 0 else self.faces[:, ::-1]
-        return replace(self, vertices=self.vertices @ matrix.T, faces=faces)
+        """The mesh under a linear map [3, 3]."""
+        return replace(self, vertices=self.vertices @ matrix.T)
 
     def normalised(self) -> Mesh:
         """Standing on the ground in the middle, in a sphere of radius 1."""

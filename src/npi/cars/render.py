@@ -16,7 +16,6 @@ from npi.cars.mesh import Mesh
 from npi.picture import SIDE
 
 SAMPLES = 2  # rays for a pixel, along each side
-FAR = 1e6
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,6 @@ class Look:
     sky: tuple[float, float, float] = (0.80, 0.86, 0.93)
     view: float = 32.0  # the angle of view, in degrees
     zoom: float = 1.1
-    shift: tuple[float, float] = (0.0, 0.0)  # of the car in the picture: to the right and up, as a share of its side
 
 
 STUDIO = Look()
@@ -52,7 +50,6 @@ class Camera:
     up: np.ndarray
     forward: np.ndarray
     tangent: float  # of half the angle of view
-    shift: tuple[float, float]
 
     @staticmethod
     def of(azimuth: float, elevation: float, middle: np.ndarray, look: Look = STUDIO) -> Camera:
@@ -61,13 +58,13 @@ class Camera:
         distance = 1.08 / np.sin(np.radians(look.view / 2)) / look.zoom
         a = np.radians(azimuth)
         right = np.array([-np.sin(a), np.cos(a), 0.0])
-        return Camera(middle + distance * back, right, np.cross(back, right), -back, tangent, look.shift)
+        return Camera(middle + distance * back, right, np.cross(back, right), -back, tangent)
 
     def rays(self, size: int, samples: int) -> np.ndarray:
         """Unit directions [(size * samples)^2, 3], row by row from the top left."""
         across = (np.arange(size * samples) + 0.5) / (size * samples) * 2 - 1
-        x = (across - 2 * self.shift[0])[None, :, None] * self.tangent
-        y = (-across - 2 * self.shift[1])[:, None, None] * self.tangent
+        x = across[None, :, None] * self.tangent
+        y = -across[:, None, None] * self.tangent
         rays = self.forward + x * self.right + y * self.up
         return (rays / np.linalg.norm(rays, axis=2, keepdims=True)).reshape(-1, 3)
 
@@ -75,8 +72,8 @@ class Camera:
         """The column and row, in pixels, at which a point is seen."""
         offset = point - self.position
         depth = offset @ self.forward
-        x = offset @ self.right / depth / self.tangent + 2 * self.shift[0]
-        y = offset @ self.up / depth / self.tangent + 2 * self.shift[1]
+        x = offset @ self.right / depth / self.tangent
+        y = offset @ self.up / depth / self.tangent
         return float((x + 1) / 2 * size), float((1 - y) / 2 * size)
 
 

@@ -13,6 +13,7 @@ import shutil
 import sys
 import uuid
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -23,11 +24,11 @@ from pathlib import Path
 
 import numpy as np
 
-from npi.cars.files import check_file, load_mesh
+from npi.cars.files import load_mesh
 from npi.cars.mesh import Mesh
 from npi.cars.render import STUDIO, Look, Renderer
 from npi.cars.shapes import make_car
-from npi.picture import Picture
+from npi.picture import SIDE, Picture
 
 AZIMUTHS = range(-75, 76, 15)
 ELEVATIONS = range(0, 61, 15)
@@ -60,15 +61,15 @@ class Car:
 
     def key(self) -> str:
         """The name of its file in the cache."""
-        facts = f"{_code()} {self.number} {self.varied} {self.forward} {self.up}"
-        content = ""
-        if self.file is not None:
-            check_file(Path(self.file))
-            content = hashlib.sha256(Path(self.file).read_bytes()).hexdigest()
-        return hashlib.sha256(f"{facts} {content}".encode()).hexdigest()[:32]
+        facts = hashlib.sha256(f"{_code()} {SIDE} {self.number} {self.varied} {self.forward} {self.up}".encode())
+        if self.file is not None:  # a mesh may draw on other files: what counts is what comes of them
+            mesh = self.mesh()
+            for part in (mesh.vertices, mesh.faces, mesh.colours, mesh.texture, mesh.uv, *mesh.textures):
+                facts.update(b"" if part is None else part.tobytes())
+        return facts.hexdigest()[:32]
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=320)
 def _pictures(car: Car) -> tuple[tuple[Picture, ...], ...]:
     return tuple(tuple(Picture(pixels) for pixels in row) for row in views(car))
 
@@ -77,7 +78,7 @@ def views(car: Car) -> np.ndarray:
     """All views of a car [azimuth, elevation, side, side, 4], from the cache if it has them."""
     path = cache_folder() / f"{car.key()}.npz"
     # Not there, or damaged: then it is rendered anew.
-    with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), np.load(path) as file:
+    with suppress(OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, zlib.error), np.load(path) as file:
         return file["views"]
     renderer, look = Renderer(car.mesh()), car.look()
     rendered = np.stack([np.stack([renderer.view(a, e, look) for e in ELEVATIONS]) for a in AZIMUTHS])
@@ -130,6 +131,8 @@ def _keep(path: Path, rendered: np.ndarray) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(part, "wb") as file:
             np.savez_compressed(file, views=rendered)
+            file.flush()
+            os.fsync(file.fileno())
         os.replace(part, path)
     except OSError as error:
         with suppress(OSError):

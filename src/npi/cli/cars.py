@@ -31,6 +31,7 @@ class Sheet:
     def __call__(self) -> int:
         from npi.cars.figure import contact_sheet
 
+        _png(self.out)
         positive(count=self.count)
         _car_number(self.first)
         _save(contact_sheet(range(self.first, self.first + self.count)).save, self.out)
@@ -61,9 +62,10 @@ class Render:
         from npi.cars.render import Renderer
         from npi.cars.views import Car
 
+        _png(self.out)
         _car_number(self.car)
-        if not 1 <= self.size <= 4096:
-            raise BadInput(f"--size is {self.size}, but must be from 1 to 4096")
+        if not 1 <= self.size <= 1024:
+            raise BadInput(f"--size is {self.size}, but must be from 1 to 1024")
         for name, angle, most in (("azimuth", self.azimuth, 360), ("elevation", self.elevation, 90)):
             if not -most <= angle <= most:
                 raise BadInput(f"--{name} is {angle}, but must be from {-most} to {most}")
@@ -140,6 +142,8 @@ class Evaluate:
         from npi.cars.views import Car
         from npi.tasks import cars
 
+        if self.cars > len(cars.UNSEEN):
+            raise BadInput(f"--cars is {self.cars}, but there are {len(cars.UNSEEN)} unseen ones")
         sets = {
             "seen cars, poses held out": cars.held_out_starts(cars.SEEN[: self.cars]),
             "unseen cars": cars.all_starts([Car(number) for number in cars.UNSEEN[: self.cars]]),
@@ -153,6 +157,7 @@ class Evaluate:
             families: dict[str, list[Car]] = {}
             for file in files:
                 car = Car(file=str(file), forward=self.forward, up=self.up)
+                car.key()  # a mesh that cannot be read is found out now, not at the end
                 families.setdefault(f"meshes: {file.stem.split('_')[0]}", []).append(car)
             sets |= {family: cars.all_starts(members) for family, members in families.items()}
             sets["meshes, all"] = [problem for family in families for problem in sets[family]]
@@ -180,9 +185,12 @@ def _car_number(number: int) -> None:
         raise BadInput(f"there is no car {number}: cars are numbered from 0")
 
 
-def _save(save: Callable[[Path], None], path: Path) -> None:
+def _png(path: Path) -> None:
     if path.suffix.lower() != ".png":
         raise BadInput(f"{path} does not end in .png")
+
+
+def _save(save: Callable[[Path], None], path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         save(path)

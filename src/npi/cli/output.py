@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,16 +21,16 @@ def lines(trace: Trace, task: Task) -> Iterator[str]:
 
 def runaway(error: Runaway, task: Task, as_json: bool) -> None:
     """Show where a program was when it was stopped: its last calls, and the calls still open."""
-    from npi.view import stack
+    from npi.view import stack, tree
 
-    last = list(lines(Trace(error.trace.call, error.trace.decisions), task))
+    last = list(deque(tree(error.trace, task.env, indent=""), maxlen=20))
     open_calls = stack(error.trace, task.env)
     if as_json:
-        print_json({"error": str(error), "last": last[-20:], "stack": open_calls[-20:], "depth": len(open_calls)})
+        print_json({"error": str(error), "last": last, "stack": open_calls[-20:], "depth": len(open_calls)})
         return
     print(f"npi: {error}. Its last calls:", file=sys.stderr)
     for line in last[-12:]:
-        print(f"  {line.strip()}", file=sys.stderr)
+        print(f"  {line}", file=sys.stderr)
     depth = f"{len(open_calls):,} calls deep: "
     inner = " > ".join(open_calls if len(open_calls) <= 8 else [*open_calls[:3], "...", *open_calls[-3:]])
     print(f"npi: it was {depth}{inner}", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -85,6 +85,8 @@ class CarOptions:
             if path is not None and path.suffix.lower() != ending:
                 raise BadInput(f"{path} does not end in {ending}")
         if words:
+            if replace(self, gif=None, png=None) != CarOptions():
+                raise BadInput(f"give the problem as words ({' '.join(words)}) or by options such as --car, not both")
             return cars.parse(words)
         if (self.car is None) == (self.mesh is None) or self.azimuth is None or self.elevation is None:
             raise BadInput(
@@ -117,6 +119,7 @@ class CarOptions:
         for path in (self.gif, self.png):
             if path is not None:
                 try:
+                    path.parent.mkdir(parents=True, exist_ok=True)
                     save_trajectory(path, pictures, captions)
                 except OSError as error:
                     raise BadInput(f"{path} could not be written: {error.strerror or error}") from error
@@ -172,7 +175,8 @@ def run(
         print_json(result | ({"trace": list(lines(done, known))} if trace else {}))
     else:
         if trace:
-            print(*lines(done, known), sep="\n")
+            for line in lines(done, known):
+                print(line)
         print(known.show(got))
         if not right:
             print(f"npi: this is wrong; the right answer is {known.show(known.answer(problem))}", file=sys.stderr)

@@ -133,7 +133,9 @@ def _train(training: Training, out: Path, command: str, log: Any, as_json: bool)
         result = {"learnt": training.learnt, "updates": training.updates, "seconds": round(took, 1), "out": str(out)}
         print_json(result | ({"resume": command} if interrupted else {}))
     elif training.learnt:
-        print(f"learnt every frame in {training.updates:,} updates, {took:.0f} s; the model is in {out}")
+        goal = training.config.goal
+        what = "every frame" if goal == 1 else f"at least {goal:.0%} of a sample of each program's frames"
+        print(f"learnt {what} in {training.updates:,} updates, {took:.0f} s; the model is in {out}")
     elif interrupted:
         print(f"interrupted after {training.updates:,} updates; the run is saved. Go on with:\n  {command}")
     else:

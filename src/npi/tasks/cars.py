@@ -204,7 +204,10 @@ def held_out(number: int) -> frozenset[Pose]:
 
 @cache
 def _pairs(size: int) -> list[tuple[Pose, Pose]]:
-    return [(start, target) for start in POSES for target in POSES if steps_between(start, target) == size]
+    pairs = [(start, target) for start in POSES for target in POSES if steps_between(start, target) == size]
+    if not pairs:
+        raise BadInput(f"no two poses of the camera are {size} steps apart: give a size from 0 to 14")
+    return pairs
 
 
 def sample(rng: Random, size: int) -> CarProblem:
