@@ -187,6 +187,10 @@ def bad_files(folder):
     (folder / "empty.obj").write_text("v 0 0 0\n")
     (folder / "nan.obj").write_text("v 0 0 0\nv nan 0 0\nv 0 1 0\nf 1 2 3\n")
     (folder / "point.obj").write_text("v 1 1 1\nv 1 1 1\nv 1 1 1\nf 1 2 3\n")
+    ply = "ply\nformat ascii 1.0\nelement vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+    ply += "element face 1\nproperty list uchar int vertex_indices\nend_header\n0 0 0\n1 0 0\n0 1 1\n3 0 1 "
+    (folder / "beyond.ply").write_text(ply + "99\n")
+    (folder / "below.ply").write_text(ply + "-1\n")
     with open(folder / "huge.stl", "wb") as file:  # ten million triangles, none of them on the disk
         file.write(b"\0" * 80 + struct.pack("<I", 10_000_000))
         file.truncate(84 + 50 * 10_000_000)
@@ -197,6 +201,8 @@ def bad_files(folder):
         ("empty.obj", "no triangles|not a mesh that can be read"),
         ("nan.obj", "not finite"),
         ("point.obj", "lie in one point"),
+        ("beyond.ply", "a triangle with vertex 99, but 3 vertices"),
+        ("below.ply", "a triangle with vertex -1"),
         ("huge.stl", "MiB, more than"),
     ]
 
@@ -245,9 +251,23 @@ def test_views_are_rendered_once(small, monkeypatch):
 def test_a_damaged_file_is_rendered_anew(small):
     first = views(Car(1))
     [file] = small.glob("*.npz")
-    file.write_bytes(file.read_bytes()[:1000])
-    assert np.array_equal(views(Car(1)), first)
-    assert np.array_equal(views(Car(1)), first)
+    whole = file.read_bytes()
+    flipped = [
+        bytes([*whole[:at], whole[at] ^ 0xFF, *whole[at + 1 :]]) for at in range(0, len(whole), len(whole) // 12)
+    ]
+    for damaged in (b"", whole[:1000], whole[:-100], *flipped):
+        file.write_bytes(damaged)
+        assert np.array_equal(views(Car(1)), first)
+        assert file.read_bytes() == whole or np.array_equal(views(Car(1)), first)
+
+
+def test_a_mesh_is_seen_anew_when_a_file_it_draws_on_changes(tmp_path):
+    Image.new("RGB", (2, 2), (255, 0, 0)).save(tmp_path / "paint.png")
+    path = write_obj(tmp_path, "paint.png")
+    red = Car(file=str(path)).key()
+    assert Car(file=str(path)).key() == red
+    Image.new("RGB", (2, 2), (0, 0, 255)).save(tmp_path / "paint.png")
+    assert Car(file=str(path)).key() != red
 
 
 def test_an_interrupted_run_leaves_nothing_that_is_read(small):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from npi import FAST, BadInput, load_model, save_model, tasks
+from npi import FAST, PAPER, BadInput, load_model, save_model, tasks
 from npi.checkpoint import describe, restore_training, save_training, training_facts
 from npi.model import NPI, ModelConfig
 from npi.models import SHIPPED
@@ -133,3 +133,19 @@ def test_the_shipped_model_is_small_and_says_how_it_was_made():
     said = describe(Path(SHIPPED))
     assert said["training"]["learnt"] is True
     assert set(said["tasks"]) >= {"addition", "sorting"}
+
+
+def test_a_run_without_an_average_is_saved_and_resumed(tmp_path):
+    """The paper's configuration has none: the model is its own average."""
+    task = replace(tasks.find("sorting"), sizes=range(2, 4), examples=2)
+    config = replace(PAPER, updates=4)
+    training = begin([task], config)
+    for metrics in training.run():
+        if metrics.update == 2:
+            save_training(training, tmp_path)
+    again = begin([task], config)
+    restore_training(again, tmp_path)
+    for _ in again.run():
+        pass
+    for name, tensor in training.model.state_dict().items():
+        assert torch.equal(again.model.state_dict()[name], tensor)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from npi import FAST, tasks
+from npi import FAST, Call, Runaway, Trace, tasks
 from npi.checkpoint import save_model, training_facts
+from npi.cli.output import runaway
 from npi.train import begin
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -257,3 +258,13 @@ def test_output_that_nobody_reads_to_the_end_is_no_error():
     done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False, env=os.environ)
     assert done.stdout == "BUBBLESORT\n"
     assert "Traceback" not in done.stderr
+
+
+def test_a_program_that_calls_itself_for_ever_is_shown_in_little_space(capsys):
+    """A tree of a million calls inside each other, indented, would have 10^12 characters."""
+    task = tasks.find("addition")
+    trace = Trace(task.call, [Call("ADD")] * 300_000, "depth limit reached")
+    runaway(Runaway(trace), task, False)
+    printed = capsys.readouterr().err
+    assert len(printed) < 2_000
+    assert "300,001 calls deep" in printed

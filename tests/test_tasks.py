@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npi import BadInput, Trace, record, tasks
+from npi import BadInput, Call, Trace, record, tasks, view
 from npi.program import ACT
 from npi.tasks.addition import AdditionPad
 from npi.tasks.sorting import SortingPad
@@ -167,7 +167,7 @@ def test_what_is_no_problem_is_refused_in_words(name, words, message):
 def test_unknown_names_are_answered_with_the_nearest():
     with pytest.raises(BadInput, match="did you mean 'addition'"):
         tasks.find("adition")
-    with pytest.raises(BadInput, match="the known ones are addition, sorting"):
+    with pytest.raises(BadInput, match="the known ones are addition, cars, sorting"):
         tasks.find("xyz")
     with pytest.raises(BadInput, match="did you mean 'recursive'"):
         tasks.find("addition", "recursiv")
@@ -180,3 +180,10 @@ def test_act_has_a_name_for_every_action():
     assert SortingPad.describe((0, 2, 1)) == "PTR 3 RIGHT"
     assert SortingPad.describe((1, 0, 0)) == "SWAP 1 2"
     assert ACT == "ACT"
+
+
+def test_actions_that_mean_nothing_can_be_shown():
+    """A model of several tasks shares its arguments; one that has lost its way uses those of another task."""
+    for task in map(tasks.find, tasks.names()):
+        assert view.name(Call("ACT", (9, 9, 9)), task.env) == "ACT 9 9 9"
+    assert view.name(Call("ACT", (0, 0, 1)), tasks.find("sorting").env) == "PTR 1 RIGHT"

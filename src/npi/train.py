@@ -247,7 +247,7 @@ class Training:
             for frames, count in zip(frames_of, rng.multinomial(config.batch, share), strict=True)
             if count
         ]
-        wrong = np.concatenate([frames[self.wrong[frames]] for frames in frames_of])
+        wrong = np.sort(np.concatenate([frames[self.wrong[frames]] for frames in frames_of]))
         if config.review and len(wrong):
             chosen.append(wrong[rng.integers(len(wrong), size=max(1, round(config.review * config.batch)))])
         return self.fit(rng.permutation(np.concatenate(chosen)))
