@@ -13,7 +13,8 @@ def few_cars(tmp_path_factory):
     """Two cars of each kind, rendered once, in a cache of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NPI_CACHE", str(tmp_path_factory.mktemp("cache")))
-        patch.setattr(cars, "SEEN", cars.SEEN[:2])
+        roomy = [number for number in cars.SEEN if all(cars._open_pairs(number, size) for size in cars.loop.sizes)]
+        patch.setattr(cars, "SEEN", roomy[:2])
         patch.setattr(cars, "UNSEEN", cars.UNSEEN[:2])
         yield
 

@@ -1,7 +1,11 @@
 """The commands about cars as a person types them, right and wrong."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
@@ -139,3 +143,23 @@ def test_evaluate_counts_trajectories(npi, untrained, tmp_path):
     assert rows["unseen cars"]["answers"] < 20
     assert npi("cars", "evaluate", "--model", untrained, "--meshes", tmp_path / "gone")[0] == 2
     assert npi("cars", "evaluate", "--model", untrained, "--meshes", tmp_path)[0] == 2
+
+
+def test_rendering_can_be_interrupted(tmp_path):
+    command = [sys.executable, "-m", "npi.cli", "train", "cars", "--out", str(tmp_path / "out")]
+    environment = {**os.environ, "NPI_CACHE": str(tmp_path)}
+    with subprocess.Popen(
+        command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        views = tmp_path / "views"
+        limit = time.monotonic() + 60
+        while not list(views.glob("*.npz")) and time.monotonic() < limit:
+            time.sleep(0.1)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the command
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said.strip().splitlines()[-1] == "npi: interrupted"
+    assert "Traceback" not in said
+    assert 0 < len(list(views.glob("*.npz"))) < 280
+    assert not list(views.glob("*.part"))
+    assert not (tmp_path / "out").exists()

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -9,7 +10,9 @@ from hypothesis import strategies as st
 
 from npi import BadInput, Call, Trace, record, tasks, view
 from npi.program import ACT
+from npi.tasks import cars
 from npi.tasks.addition import AdditionPad
+from npi.tasks.cars import CarScene, held_out, held_out_starts, steps_between
 from npi.tasks.sorting import SortingPad
 from npi.view import tree
 
@@ -187,3 +190,27 @@ def test_actions_that_mean_nothing_can_be_shown():
     for task in map(tasks.find, tasks.names()):
         assert view.name(Call("ACT", (9, 9, 9)), task.env) == "ACT 9 9 9"
     assert view.name(Call("ACT", (0, 0, 1)), tasks.find("sorting").env) == "PTR 1 RIGHT"
+
+
+def test_training_never_touches_the_poses_held_out():
+    task = tasks.find("cars")
+    rng = Random(0)
+    for size in list(task.sizes) * 20:
+        problem = task.sample(rng, size)
+        assert steps_between(problem.start, problem.target) == size
+        scene = CarScene.of(problem)
+        seen = {step.seen[-1] for frame in record(scene, task.main) for step in frame.steps}
+        assert scene.pose == problem.target
+        for pose in held_out(problem.car.number):
+            assert CarScene.of(problem._replace(start=pose)).picture() not in seen
+    for start in held_out_starts(cars.SEEN):
+        assert start.start in held_out(start.car.number)
+
+
+def test_a_way_that_no_car_has_is_refused(monkeypatch):
+    monkeypatch.setattr(cars, "held_out", lambda number: frozenset(cars.POSES))
+    monkeypatch.setattr(cars, "_open_pairs", cars._open_pairs.__wrapped__)
+    with pytest.raises(BadInput, match="no car of training has a way of 14 steps"):
+        cars.sample(Random(0), 14)
+    with pytest.raises(BadInput, match="15 steps apart"):
+        cars.sample_unseen(Random(0), 15)

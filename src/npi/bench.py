@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -213,8 +214,11 @@ def _map(function: Callable, jobs: list[tuple], workers: int) -> Iterator:
     if workers == 1:
         yield from (function(*job) for job in jobs)
         return
-    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
+    try:
         yield from pool.map(function, *zip(*jobs, strict=True))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _trial(name: str, teacher: str, seed: int, judged: bool, device: str, workers: int) -> Trial:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import sys
 import uuid
 import zipfile
@@ -92,16 +93,20 @@ def render_all(cars: Sequence[Car], workers: int | None = None) -> Iterator[int]
     done = len(cars) - len(missing)
     yield done
     workers = min(workers or os.cpu_count() or 1, len(missing))
-    if workers > 1:
-        with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-            for _ in pool.map(_render, missing):
-                done += 1
-                yield done
-    else:
+    if workers <= 1:
         for car in missing:
             views(car)
             done += 1
             yield done
+        return
+    # An interrupt is the business of this process alone: it drops what has not begun, and waits for the rest.
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_IGN))
+    try:
+        for _ in pool.map(_render, missing):
+            done += 1
+            yield done
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 def _render(car: Car) -> None:

@@ -11,7 +11,7 @@ from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
 
 from npi.cli.named import Device, ModelFolder, decider, load, positive, taught
 from npi.cli.output import print_json, share
-from npi.models import shipped
+from npi.models import SHIPPED
 from npi.task import BadInput
 
 Axis = Annotated[str, arg(metavar="AXIS")]
@@ -121,7 +121,7 @@ class Evaluate:
         from npi.evaluation import interval, judge
 
         positive(cars=self.cars)
-        network = load(self.model or shipped("cars"), self.device)
+        network = load(self.model or SHIPPED, self.device)
         task = taught(network, "cars")
         rows = []
         if not self.json:

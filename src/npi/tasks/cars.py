@@ -210,13 +210,18 @@ def _pairs(size: int) -> list[tuple[Pose, Pose]]:
     return pairs
 
 
+@cache
+def _open_pairs(number: int, size: int) -> list[tuple[Pose, Pose]]:
+    """The ways of so many steps that touch none of a car's poses held out."""
+    return [way for way in _pairs(size) if held_out(number).isdisjoint(trajectory(*way))]
+
+
 def sample(rng: Random, size: int) -> CarProblem:
     """A car of training, and a way of so many steps that touches none of its poses held out."""
-    while True:
-        number = rng.choice(SEEN)
-        start, target = rng.choice(_pairs(size))
-        if held_out(number).isdisjoint(trajectory(start, target)):
-            return CarProblem(Car(number, varied=True), start, target)
+    for number in rng.sample(SEEN, len(SEEN)):
+        if ways := _open_pairs(number, size):
+            return CarProblem(Car(number, varied=True), *rng.choice(ways))
+    raise BadInput(f"no car of training has a way of {size} steps that touches none of its poses held out")
 
 
 def sample_unseen(rng: Random, size: int) -> CarProblem:
