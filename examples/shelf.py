@@ -66,8 +66,8 @@ task = Task(
 if __name__ == "__main__":
     training = begin([task], seed=0)
     for metrics in training.run():
-        if metrics.learnt:
-            print(f"learnt after {metrics.update} updates")
+        if metrics.update % 50 == 0:
+            print(f"update {metrics.update}, {'every frame right' if metrics.learnt else 'learning'}")
     shelf = Shelf.of([1, 0, 1] * 100)
     trace = run(shelf, task.call, Memo(Neural(training.average, Shelf)))
     print(f"{sum(task.result(shelf))} lights of 300 still on after {len(trace.decisions)} decisions")

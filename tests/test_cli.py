@@ -268,3 +268,31 @@ def test_a_program_that_calls_itself_for_ever_is_shown_in_little_space(capsys):
     printed = capsys.readouterr().err
     assert len(printed) < 2_000
     assert "300,001 calls deep" in printed
+
+
+def test_more_updates_must_be_more(npi, tiny, tmp_path):
+    out = tmp_path / "out"
+    assert npi("train", "sorting", "--out", out, "--updates", 3)[0] == 1
+    code, _, err = npi("train", "sorting", "--out", out, "--resume", "--updates", 2)
+    assert code == 2
+    assert "has made 3 updates and was to stop at 2: give more, such as --updates 6" in err
+    assert npi("train", "sorting", "--out", out, "--resume", "--updates", 5)[0] == 1
+
+
+def test_a_full_disk_under_what_is_printed(npi):
+    command = [sys.executable, "-m", "npi.cli", "run", "sorting", "2", "1", "--trace"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 2
+    assert "could not be written: No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_file_that_may_not_be_read(npi, monkeypatch, tmp_path):
+    def refused(folder):
+        raise PermissionError(13, "Permission denied", str(folder / "config.json"))
+
+    monkeypatch.setattr("npi.checkpoint.describe", refused)
+    code, _, err = npi("run", "sorting", 2, 1, "--model", tmp_path)
+    assert code == 2
+    assert "config.json cannot be used: Permission denied" in err

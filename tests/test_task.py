@@ -163,3 +163,20 @@ def test_sampling_is_repeatable():
     task = lamp_task()
     assert list(task.examples_of(3)) == list(task.examples_of(3)) != list(task.examples_of(4))
     assert task.sample(Random(1), 2) == task.sample(Random(1), 2)
+
+
+def test_an_action_no_teacher_makes_is_tried_too():
+    class Touchy(Lamp):
+        def act(self, op: Annotated[int, range(2)], _: Annotated[int, range(1)], value: Annotated[int, range(7)], /):
+            if value == 5:
+                raise RuntimeError("not five")
+            super().act(op, 0, 0)
+
+    assert "raises RuntimeError (not five); act must be total" in faults(env=Touchy)
+
+
+def test_a_task_that_is_not_one_is_reported():
+    assert "env is None" in faults(env=None)
+    assert "main is None" in faults(main=None)
+    assert "nothing is taught" in faults(sizes=range(0))
+    assert "nothing is taught" in faults(examples=0)

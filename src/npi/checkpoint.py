@@ -83,7 +83,8 @@ def describe(folder: Path) -> dict[str, Any]:
     return description
 
 
-def load_model(folder: Path = SHIPPED, device: str | torch.device = "cpu") -> NPI:
+def load_model(folder: str | Path = SHIPPED, device: str | torch.device = "cpu") -> NPI:
+    folder = Path(folder)
     description = describe(folder)
     try:
         config: dict[str, Any] = description["model"]

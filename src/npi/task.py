@@ -20,6 +20,7 @@ import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice, product
 from random import Random
 from typing import Any, Generic, TypeVar, get_type_hints
 
@@ -200,6 +201,14 @@ class _Check:
 
     def run(self, problems: int, seed: int) -> Report:
         task, report = self.task, self.report
+        if not (isinstance(task.env, type) and issubclass(task.env, Env)):
+            report.faults.append(f"env is {task.env!r}, but must be a subclass of Env")
+        if not callable(getattr(task.main, "function", None)):
+            report.faults.append(f"main is {task.main!r}, but must be a function with @program")
+        if not len(task.sizes) or task.examples < 1:
+            report.faults.append(f"nothing is taught: sizes are {task.sizes!r}, with {task.examples} examples of each")
+        if report.faults:
+            return report
         try:
             self.fields, self.arguments = task.env.fields(), task.env.arguments()
             self.shows_picture = task.env.shows_picture()
@@ -270,6 +279,9 @@ class _Check:
 
     def replay(self, problem: Any, env: Env, recording: list[Frame], last: Observation) -> None:
         """Carry out the recorded actions alone, on an environment of their own: the observations must be the same."""
+        if self.report.problems <= 3:
+            for args in islice(product(*(range(size) for size in self.arguments)), 1000):
+                self.try_act(env, args)
         for count, (frame, step) in enumerate(walk(recording)):
             if env.observe() != step.seen:
                 self.around(problem, frame.call.program, env.observe(), step.seen)
@@ -291,7 +303,10 @@ class _Check:
 
     def probe(self, env: Env) -> None:
         """Try an action no teacher would: `act` must be total."""
-        args = tuple(self.rng.choice([-1, 0, 1, self.rng.randrange(size), size, 10**6]) for size in self.arguments)
+        choices = ([-1, 0, 1, self.rng.randrange(size), size, 10**6] for size in self.arguments)
+        self.try_act(env, tuple(map(self.rng.choice, choices)))
+
+    def try_act(self, env: Env, args: tuple[int, ...]) -> None:
         env = copy.deepcopy(env)
         try:
             env.act(*args)

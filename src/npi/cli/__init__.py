@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import tyro
 
@@ -25,12 +26,14 @@ for command in (demo, run, train, evaluate, check, bench, cars):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
     try:
-        return app.cli(
+        code = app.cli(
             prog="npi",
             description="Neural Programmer-Interpreters: teach procedures by demonstration, run what was learnt.",
             args=argv,
             config=(tyro.conf.FlagCreatePairsOff,),
         )
+        sys.stdout.flush()
+        return code
     except BadInput as error:
         print(f"npi: {error}", file=sys.stderr)
         return 2
@@ -40,6 +43,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:  # a file that may not be read, a disk that is full
+        with suppress(OSError, ValueError):  # what could not be written now cannot be written at the end either
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        where = f"{error.filename} cannot be used" if error.filename else "what was printed could not be written"
+        print(f"npi: {where}: {error.strerror or error}", file=sys.stderr)
+        return 2
 
 
 def entry() -> None:

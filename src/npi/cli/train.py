@@ -93,6 +93,11 @@ def train(
     training = begin(chosen, settings, seed, device_named(device))
     if resume:
         checkpoint.restore_training(training, out)
+        if training.updates >= settings.updates and not training.done:
+            raise BadInput(
+                f"the training run in {out} has made {training.updates:,} updates and was to stop at "
+                f"{settings.updates:,}: give more, such as --updates {2 * training.updates}"
+            )
     else:
         checkpoint.save_training(training, out)  # a folder that cannot be written to is found out now, not at the end
     if not json:
