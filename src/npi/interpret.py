@@ -132,8 +132,10 @@ class Memo:
         return memo
 
     def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
-        node = state or self.first.get(call)
-        return node.after.get(seen) if node is not None else None
+        if state is not None:
+            return state.after.get(seen)
+        node = self.first.get(call)
+        return None if node is None else node.after.get(seen)
 
     def decide(self, questions: list[Question]) -> list[Answer]:
         if self.held + len(questions) > self.capacity:
