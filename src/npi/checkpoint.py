@@ -11,9 +11,7 @@ Every file is written beside its place and then moved into it, so a crash or a f
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
+from npi.disk import write
 from npi.model import NPI, ModelConfig
 from npi.models import SHIPPED
 from npi.task import BadInput
@@ -30,23 +29,6 @@ from npi.train import TrainConfig, Training
 
 FORMAT = 1
 CONFIG, WEIGHTS, TRAINING = "config.json", "model.safetensors", "training.safetensors"
-
-
-def write(path: Path, data: bytes) -> None:
-    """Put data in a file, whole or not at all."""
-    part = path.with_name(path.name + ".part")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        kept = "; what was there before is untouched" if path.exists() else ""
-        raise BadInput(f"{path} could not be written: {error.strerror or error}{kept}") from error
 
 
 def save_model(model: NPI, folder: Path, training: Mapping[str, Any]) -> None:
@@ -89,6 +71,7 @@ def load_model(folder: str | Path = SHIPPED, device: str | torch.device = "cpu")
     try:
         config: dict[str, Any] = description["model"]
         config = {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
+        config["captions"] = {env: tuple(sizes) for env, sizes in config["captions"].items()}
         model = NPI(ModelConfig(**config), description["programs"])
         model.tasks = dict(description["tasks"])
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:

@@ -1,7 +1,7 @@
 """Encoders: what an environment shows, as a vector (the paper's f_enc). Each belongs to one environment.
 
 Axes: B questions, F fields of the observation, A arguments, D width of the state encoding, I pictures, H their side, G
-width of what is seen in a picture.
+width of what is seen in a picture, C numbers of its caption.
 """
 
 from __future__ import annotations
@@ -41,23 +41,45 @@ class FieldEncoder(nn.Module):
 
 
 class PictureEncoder(nn.Module):
-    """Three passes of stride-2 convolution and pooling, as in the paper (its f_CNN)."""
+    """Three passes of stride-2 convolution and pooling, as in the paper (its f_CNN).
 
-    def __init__(self, side: int, channels: Sequence[int], width: int):
+    Only the first pooling shrinks the picture. If all three do, a side of 128 ends as 2 x 2 cells, too few to tell
+    neighbouring poses apart; like this it ends as 8 x 8.
+
+    Where pictures have captions, what is seen in a picture is what would be said of it: the probabilities of each number
+    of its caption, and nothing else. The core learns from these few numbers what it does not from many free ones.
+    """
+
+    def __init__(self, side: int, channels: Sequence[int], features: int, captions: Sequence[int]):
         super().__init__()
+        pools = (nn.MaxPool2d(2), nn.MaxPool2d(3, stride=1, padding=1), nn.MaxPool2d(3, stride=1, padding=1))
         passes: list[nn.Module] = []
-        for before, after, kernel in zip((3, *channels), channels, (5, 3, 3), strict=False):
-            passes += [nn.Conv2d(before, after, kernel, stride=2, padding=kernel // 2), nn.MaxPool2d(2), nn.ReLU()]
-        cells = (side // 4 ** len(channels)) ** 2
+        for before, after, kernel, pool in zip((3, *channels), channels, (5, 5, 3), pools, strict=False):
+            convolution = nn.Conv2d(before, after, kernel, stride=2, padding=kernel // 2)
+            passes += [convolution, pool, nn.GroupNorm(8, after), nn.ReLU()]
         self.passes = nn.Sequential(*passes)
-        self.out = nn.Linear(cells * channels[-1], width)
+        self.features = nn.Linear((side // 16) ** 2 * channels[-1], features)
+        self.captions = list(captions)
+        self.caption = nn.Linear(features, sum(captions)) if captions else None
 
     def forward(self, colours: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
         # Light differs from picture to picture: what counts is how a pixel differs from the rest of its picture.
         some = colours[:, :, ::4, ::4]
         mean, spread = some.mean((1, 2, 3), keepdim=True), some.std((1, 2, 3), keepdim=True) + 0.05
-        centred = ((colours - mean) / spread).contiguous(memory_format=torch.channels_last)
-        return torch.relu(self.out(self.passes(centred).flatten(1)))
+        centred = colours.contiguous(memory_format=torch.channels_last).sub(mean).div_(spread)
+        features = torch.relu(self.features(self.passes(centred).flatten(1)))
+        if self.caption is None:
+            return features
+        return torch.cat([logits.softmax(1) for logits in self.caption(features).split(self.captions, dim=1)], 1)
+
+
+def caption_loss(
+    glimpse: Float[Tensor, "I G"], captions: Int[Tensor, "I C"], sizes: Sequence[int]
+) -> Float[Tensor, ""]:
+    """- log P(caption): how far what is said of pictures is from what the teacher says of them."""
+    said = glimpse.split(list(sizes), dim=1)
+    right = torch.cat([part.gather(1, number[:, None]) for part, number in zip(said, captions.T, strict=True)], 1)
+    return -(right + 1e-6).log().sum(1).mean()
 
 
 def colours(pictures: UInt8[Tensor, "I 4 H H"]) -> Float[Tensor, "I 3 H H"]:

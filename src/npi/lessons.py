@@ -1,7 +1,6 @@
 """Lessons: the distinct frames of some tasks, as tensors, and batches of them.
 
-Pictures are stored once each too, and a batch names them by index. Frames that share pictures form a scene: drawn
-together, each of their pictures is encoded once for all of them.
+Pictures are stored once each too, and a batch names them by index: each is encoded once, however many steps see it.
 
 Axes: S steps, J frames, T time steps of a batch, F fields of an observation, A arguments, I pictures, H their side.
 """
@@ -70,33 +69,20 @@ class Lessons:
         self.collect_pictures(pairs, device)
 
     def collect_pictures(self, pairs: list[tuple[str, Frame]], device: str | torch.device) -> None:
-        """The distinct pictures of each environment, which of them each step sees, and the scene of each frame."""
+        """The distinct pictures of each environment, and which of them each step sees."""
         tables: dict[str, dict[Picture, int]] = {}
-        picture, self.scene = [0] * len(self.stop), np.full(len(pairs), -1)
-        links: dict[tuple[str, int], tuple[str, int]] = {}  # a forest: pictures of one scene have one root
-
-        def root(node: tuple[str, int]) -> tuple[str, int]:
-            while links[node] != node:
-                links[node] = node = links[links[node]]
-            return node
-
+        picture = [0] * len(self.stop)
         for (env, frame), first in zip(pairs, self.first.tolist(), strict=True):
             for index, step in enumerate(frame.steps):
                 if isinstance(step.seen[-1], Picture):
                     table = tables.setdefault(env, {})
-                    picture[first + index] = place = table.setdefault(step.seen[-1], len(table))
-                    links.setdefault((env, place), (env, place))
-                    links[root((env, place))] = root((env, picture[first]))
-        scenes: dict[tuple[str, int], int] = {}
-        for index, ((env, _), first) in enumerate(zip(pairs, self.first.tolist(), strict=True)):
-            if env in tables:
-                self.scene[index] = scenes.setdefault(root((env, picture[first])), len(scenes))
-        self.scenes = len(scenes)
+                    picture[first + index] = table.setdefault(step.seen[-1], len(table))
         self.picture = torch.tensor(picture, device=device)
         self.pictures = {
             env: torch.from_numpy(np.stack([p.pixels for p in table])).permute(0, 3, 1, 2).contiguous().to(device)
             for env, table in tables.items()
         }
+        self.captions = {env: torch.tensor([p.caption for p in table], device=device) for env, table in tables.items()}
 
     def __len__(self) -> int:
         return len(self.length)

@@ -33,19 +33,25 @@ class ModelConfig:
     arguments  how many values each argument of a call has
     encoders   environment name -> the fields it shows and their number of values
     pictures   environment name -> the side of the pictures it shows
+    captions   environment name -> how many values each number of a caption has
     """
 
     arguments: tuple[int, ...]
     encoders: dict[str, dict[str, int]] = field(default_factory=dict)
     pictures: dict[str, int] = field(default_factory=dict)
+    captions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     hidden: int = 256
     layers: int = 2
     state: int = 128
     program: int = 128
     key: int = 32
     encoder_hidden: int = 256
-    glimpse: int = 256
+    features: int = 256
     channels: tuple[int, ...] = (16, 48, 96)
+
+    def glimpse(self, env: str) -> int:
+        """How many numbers stand for what is seen in a picture of an environment, if it shows any."""
+        return (sum(self.captions[env]) or self.features) if env in self.pictures else 0
 
     @staticmethod
     def of(environments: Iterable[type[Env]], **widths: Any) -> ModelConfig:
@@ -54,7 +60,8 @@ class ModelConfig:
         arguments = tuple(map(max, zip(*(env.arguments() for env in environments), strict=True)))
         fields = {env.__name__: env.fields() for env in environments}
         pictures = {env.__name__: SIDE for env in environments if env.shows_picture()}
-        return ModelConfig(arguments, fields, pictures, **widths)
+        captions = {env.__name__: env.captions() for env in environments if env.shows_picture()}
+        return ModelConfig(arguments, fields, pictures, captions, **widths)
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ class NPI(nn.Module):
                 name: FieldEncoder(
                     fields,
                     config.arguments,
-                    config.glimpse if name in config.pictures else 0,
+                    config.glimpse(name),
                     config.encoder_hidden,
                     config.state,
                 )
@@ -88,7 +95,10 @@ class NPI(nn.Module):
             }
         )
         self.eyes = nn.ModuleDict(
-            {name: PictureEncoder(side, config.channels, config.glimpse) for name, side in config.pictures.items()}
+            {
+                name: PictureEncoder(side, config.channels, config.features, config.captions[name])
+                for name, side in config.pictures.items()
+            }
         )
         self.fusion = nn.Sequential(
             nn.Linear(config.state + config.program, config.hidden),
@@ -134,11 +144,14 @@ class NPI(nn.Module):
         batch_sizes: Int[Tensor, " T"],
         state: LSTMState | None = None,
     ) -> tuple[Outputs, LSTMState]:
-        """Advance frames from `state` by packed sequences of steps (see PackedSequence); by one step if T is 1."""
-        embedded = self.embeddings[programs]  # p_t = M_prog[i_t]
-        fused = self.fusion(torch.cat([encoded, embedded], 1))
+        """Advance frames from `state` by packed sequences of steps (see PackedSequence)."""
+        fused = self.fuse(encoded, programs)
         packed, after = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
         return self.heads(packed.data), after
+
+    def fuse(self, encoded: Float[Tensor, "B D"], programs: Int[Tensor, " B"]) -> Float[Tensor, "B M"]:
+        embedded = self.embeddings[programs]  # p_t = M_prog[i_t]
+        return self.fusion(torch.cat([encoded, embedded], 1))
 
     def heads(self, hidden: Float[Tensor, "B M"]) -> Outputs:
         stop = self.end_head(hidden).squeeze(1)  # r_t = f_end(h_t)
@@ -156,4 +169,10 @@ class NPI(nn.Module):
         glimpse: Float[Tensor, "B G"] | None = None,
     ) -> tuple[Outputs, LSTMState]:
         """One step of many frames of one environment."""
-        return self.core(self.encode(env, seen, args, glimpse), programs, torch.tensor([len(programs)]), state)
+        fused = self.fuse(self.encode(env, seen, args, glimpse), programs)
+        after = []
+        for weights, *before in zip(self.lstm.all_weights, *state, strict=True):  # nn.LSTM costs ten times as much here
+            fused, cell = torch.lstm_cell(fused, before, *weights)
+            after.append((fused, cell))
+        hidden, cells = map(torch.stack, zip(*after, strict=True))
+        return self.heads(fused), (hidden, cells)

@@ -14,15 +14,16 @@ SIDE = 128
 class Picture:
     """Pixels [SIDE, SIDE, 4], RGBA in bytes. Pictures with equal pixels are equal, so they can be part of a history.
 
-    Only the colours are seen. Alpha marks the object: training may put other surroundings behind it.
+    Only the colours are seen. Alpha marks the object: training may put other surroundings behind it. The caption is what
+    a teacher says of the picture, as small integers: training may ask the network to say the same, but it is never shown.
     """
 
-    __slots__ = ("digest", "pixels")
+    __slots__ = ("caption", "digest", "pixels")
 
-    def __init__(self, pixels: np.ndarray):
+    def __init__(self, pixels: np.ndarray, caption: tuple[int, ...] = ()):
         if pixels.dtype != "uint8" or pixels.shape != (SIDE, SIDE, 4):
             raise ValueError(f"a picture is [{SIDE}, {SIDE}, 4] in bytes, but this is {pixels.shape} of {pixels.dtype}")
-        self.pixels = pixels
+        self.pixels, self.caption = pixels, caption
         self.digest = hashlib.blake2b(pixels.tobytes(), digest_size=16).digest()
 
     def __eq__(self, other: object) -> bool:

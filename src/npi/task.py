@@ -71,6 +71,11 @@ class Env(ABC):
         return bool(pictures)
 
     @classmethod
+    def captions(cls) -> tuple[int, ...]:
+        """How many values each number of its pictures' captions has, where they have any."""
+        return ()
+
+    @classmethod
     def _seen(cls) -> dict[str, Any]:
         seen = get_type_hints(cls.observe, include_extras=True).get("return")
         return get_type_hints(seen, include_extras=True) if seen is not None else {}
@@ -211,7 +216,7 @@ class _Check:
             return report
         try:
             self.fields, self.arguments = task.env.fields(), task.env.arguments()
-            self.shows_picture = task.env.shows_picture()
+            self.shows_picture, self.captions = task.env.shows_picture(), task.env.captions()
         except TypeError as error:
             report.faults.append(str(error))
             return report
@@ -320,6 +325,9 @@ class _Check:
             *numbers, picture = seen
             if not isinstance(picture, Picture):
                 self.fault("picture", f"{where} observes {picture!r} where a Picture is declared")
+            elif not _fits(picture.caption, self.captions):
+                text = f"{where} observes a picture with the caption {picture.caption}, but {self.captions} is declared"
+                self.fault("caption", text)
         for (name, size), value in zip(self.fields.items(), numbers, strict=True):
             if not (isinstance(value, int) and 0 <= value < size):
                 text = f"{where} observes {name} = {value!r}, outside its declared range 0..{size - 1}"
@@ -363,3 +371,7 @@ def _fields(seen: Observation) -> str:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 60 else text[:45] + "..." + text[-12:]
+
+
+def _fits(values: tuple[int, ...], sizes: tuple[int, ...]) -> bool:
+    return len(values) == len(sizes) and all(0 <= value < size for value, size in zip(values, sizes, strict=True))

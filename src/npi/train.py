@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from npi.encoders import colours
+from npi.encoders import caption_loss, colours
 from npi.lessons import Batch, Lessons, demonstrations, programs_of
 from npi.model import NPI, ModelConfig, Outputs
 from npi.task import Task
@@ -43,7 +43,7 @@ class TrainConfig:
     settle                  updates on frames drawn with equal chances once all are right: what is right becomes sure,
                             and holds for more that was never shown
     goal                    the share of each program's frames that must be right: all, where there are no pictures
-    scenes                  where there are pictures, of how many scenes (frames that share pictures) a batch is drawn
+    caption                 how much it counts to say of each picture what the teacher says of it
     """
 
     batch: int = 128
@@ -64,22 +64,21 @@ class TrainConfig:
     estimate_frames: int = 256
     settle: int = 200
     goal: float = 1.0
-    scenes: int = 8
+    caption: float = 1.0
 
 
 FAST = TrainConfig()
 PICTURES = TrainConfig(
-    batch=512,
-    steps=1536,
-    updates=2_400,
-    decay_every=600,
+    batch=112,
+    updates=4_400,
+    decay_every=700,
     floor=0.02,
     average=0.99,
     temperature=0.05,
     uniform=0.5,
     review=0.0,
     estimate_every=100,
-    settle=2_400,  # to the end: a picture can always be varied once more
+    settle=4_400,  # to the end: a picture can always be varied once more
     goal=0.99,
 )
 PAPER = TrainConfig(
@@ -205,7 +204,16 @@ class Training:
     def update(self) -> None:
         """One step of gradient descent on a batch of frames drawn by the curriculum."""
         config, batch = self.config, self.lessons.batch(self.draw())
-        loss = loss_of(outputs(self.model, self.lessons, batch, self.see), batch).mean()
+        told: list[Tensor] = []  # how far what is said of the pictures is from their captions
+
+        def see(env: str, which: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
+            glimpse = self.model.look(env, vary(self.lessons.pictures[env][which], self.rng))
+            sizes = self.model.config.captions[env]
+            if sizes:
+                told.append(caption_loss(glimpse, self.lessons.captions[env][which], sizes))
+            return glimpse
+
+        loss = loss_of(outputs(self.model, self.lessons, batch, see), batch).mean() + config.caption * sum(told)
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
@@ -221,21 +229,9 @@ class Training:
         self.updates += 1
         self.loss = loss.item()
 
-    def see(self, env: str, which: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
-        """Pictures of a batch, varied at random and encoded."""
-        return self.model.look(env, vary(self.lessons.pictures[env][which], self.rng))
-
     def draw(self) -> np.ndarray:
-        """Choose frames: programs by a softmax over their errors, frames of a program with equal chances.
-
-        Where there are pictures, from a few scenes at a time.
-        """
+        """Choose frames: programs by a softmax over their errors, frames of a program with equal chances."""
         config, rng, frames_of = self.config, self.rng, self.frames_of
-        if self.lessons.scenes:
-            among = np.zeros(self.lessons.scenes + 1, dtype=bool)
-            among[rng.choice(self.lessons.scenes, min(config.scenes, self.lessons.scenes), replace=False)] = True
-            among[-1] = True  # frames without pictures
-            frames_of = [frames[among[self.lessons.scene[frames]]] for frames in frames_of]
         if self.learnt:
             frames = np.concatenate(frames_of)
             return self.fit(frames[rng.integers(len(frames), size=config.batch)])
@@ -285,7 +281,8 @@ class Training:
         """Which frames were looked at, and how many wrong decisions each has. Enough wrong frames end the search."""
         looked_at, wrong = np.zeros_like(among), np.zeros(len(among), dtype=np.int64)
         pictures = {
-            env: torch.zeros(len(p), self.model.config.glimpse).to(p.device) for env, p in self.lessons.pictures.items()
+            env: torch.zeros(len(p), self.model.config.glimpse(env)).to(p.device)
+            for env, p in self.lessons.pictures.items()
         }
         for env, table in pictures.items():
             used = self.lessons.pictures_of(env, among)

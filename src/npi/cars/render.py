@@ -35,6 +35,26 @@ class Look:
 STUDIO = Look()
 
 
+def varied_look(number: int) -> Look:
+    """A look of a car's own: light, surroundings, angle of view and framing."""
+    rng = np.random.default_rng([0x100C, number])
+
+    def colour() -> tuple[float, float, float]:
+        r, g, b = np.clip(rng.uniform(0.15, 0.95) + rng.uniform(-0.2, 0.2, 3), 0, 1)
+        return float(r), float(g), float(b)
+
+    return Look(
+        sun_azimuth=rng.uniform(-180, 180),
+        sun_elevation=rng.uniform(25, 80),
+        sun=rng.uniform(0.3, 1.0),
+        ambient=rng.uniform(0.3, 0.65),
+        ground=colour(),
+        sky=colour(),
+        view=rng.uniform(24, 40),
+        zoom=rng.uniform(0.9, 1.15),
+    )
+
+
 def direction(azimuth: float, elevation: float) -> np.ndarray:
     """The unit vector from the car towards a camera or a sun there."""
     a, e = np.radians(azimuth), np.radians(elevation)

@@ -12,7 +12,6 @@ import os
 import shutil
 import signal
 import sys
-import uuid
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
@@ -20,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
+from io import BytesIO
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -27,9 +27,11 @@ import numpy as np
 
 from npi.cars.files import load_mesh
 from npi.cars.mesh import Mesh
-from npi.cars.render import STUDIO, Look, Renderer
+from npi.cars.render import STUDIO, Look, Renderer, varied_look
 from npi.cars.shapes import make_car
+from npi.disk import write
 from npi.picture import SIDE, Picture
+from npi.task import BadInput
 
 AZIMUTHS = range(-75, 76, 15)
 ELEVATIONS = range(0, 61, 15)
@@ -54,7 +56,7 @@ class Car:
         return load_mesh(Path(self.file), self.forward, self.up)
 
     def look(self) -> Look:
-        return _vary(self.number) if self.varied else STUDIO
+        return varied_look(self.number) if self.varied else STUDIO
 
     def pictures(self) -> tuple[tuple[Picture, ...], ...]:
         """By azimuth, then by elevation."""
@@ -72,7 +74,11 @@ class Car:
 
 @lru_cache(maxsize=320)
 def _pictures(car: Car) -> tuple[tuple[Picture, ...], ...]:
-    return tuple(tuple(Picture(pixels) for pixels in row) for row in views(car))
+    """Each with the numbers of its azimuth and elevation on the grid for a caption."""
+    return tuple(
+        tuple(Picture(pixels, (azimuth, elevation)) for elevation, pixels in enumerate(row))
+        for azimuth, row in enumerate(views(car))
+    )
 
 
 def views(car: Car) -> np.ndarray:
@@ -131,42 +137,18 @@ def clear_cache() -> None:
 
 
 def _keep(path: Path, rendered: np.ndarray) -> None:
-    part = path.with_name(f"{uuid.uuid4().hex}.part")
+    data = BytesIO()
+    np.savez_compressed(data, views=rendered)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(part, "wb") as file:
-            np.savez_compressed(file, views=rendered)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as error:
-        with suppress(OSError):
-            part.unlink()
-        print(f"npi: the views of a car could not be kept in {path.parent}: {error.strerror or error}", file=sys.stderr)
+        write(path, data.getvalue())
+    except BadInput as error:  # the views are at hand all the same
+        print(f"npi: the views of a car could not be kept: {error}", file=sys.stderr)
 
 
 @lru_cache(maxsize=1)
 def _code() -> str:
     """What draws the pictures: its source. Any change of it makes the cache start anew."""
-    sources = sorted(Path(__file__).parent.glob("*.py"))
+    sources = [
+        Path(__file__).with_name(f"{name}.py") for name in ("files", "mesh", "plans", "render", "shapes", "solid")
+    ]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
-
-
-def _vary(number: int) -> Look:
-    """A look of the car's own: light, surroundings, angle of view and framing."""
-    rng = np.random.default_rng([0x100C, number])
-
-    def colour() -> tuple[float, float, float]:
-        r, g, b = np.clip(rng.uniform(0.15, 0.95) + rng.uniform(-0.2, 0.2, 3), 0, 1)
-        return float(r), float(g), float(b)
-
-    return Look(
-        sun_azimuth=rng.uniform(-180, 180),
-        sun_elevation=rng.uniform(25, 80),
-        sun=rng.uniform(0.3, 1.0),
-        ambient=rng.uniform(0.3, 0.65),
-        ground=colour(),
-        sky=colour(),
-        view=rng.uniform(24, 40),
-        zoom=rng.uniform(0.9, 1.15),
-    )

@@ -74,6 +74,10 @@ class CarScene(Env):
             self.pose = Pose(azimuth, elevation)
 
     @classmethod
+    def captions(cls) -> tuple[int, ...]:
+        return len(AZIMUTHS), len(ELEVATIONS)
+
+    @classmethod
     def describe(cls, args: tuple[int, ...]) -> str:
         return ("LEFT", "RIGHT", "UP", "DOWN")[args[0]]
 

@@ -1,0 +1,27 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+from npi.task import BadInput
+
+
+def write(path: Path, data: bytes) -> None:
+    """Put data in a file: beside its place first, then moved into it, so that others see the old or the new, whole."""
+    part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(part, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        with suppress(OSError):
+            part.unlink()
+        kept = "; what was there before is untouched" if path.exists() else ""
+        raise BadInput(f"{path} could not be written: {error.strerror or error}{kept}") from error
