@@ -19,6 +19,7 @@ bench: $(VENV)/.installed
 	$(BIN)/npi bench
 
 $(VENV)/.installed: pyproject.toml
+	@echo "setting up $(VENV): fetching PyTorch takes some minutes the first time"
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --editable .
 	touch $@

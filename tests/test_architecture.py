@@ -61,7 +61,7 @@ BELOW = {  # what a module may import from the package, as in the order of the p
     "vary": set(),
     "model": {"encoders", "picture", "task"},
     "lessons": {"picture", "program", "task"},
-    "train": {"encoders", "lessons", "model", "task", "vary"},
+    "train": {"encoders", "lessons", "model", "program", "task", "vary"},
     "neural": {"encoders", "picture", "program", "task", "interpret", "model"},
     "checkpoint": {"disk", "model", "models", "task", "train"},
     "progress": {"train"},

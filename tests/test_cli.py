@@ -14,6 +14,7 @@ import pytest
 from npi import FAST, Call, Runaway, Trace, tasks
 from npi.checkpoint import save_model, training_facts
 from npi.cli.output import runaway
+from npi.program import count_steps
 from npi.train import begin
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -124,6 +125,28 @@ def test_a_runaway_ends_at_the_limit_with_its_last_calls(npi, untrained):
     assert "limit" in json.loads(out)["error"]
 
 
+def test_without_a_limit_given_the_teacher_sets_it(npi, untrained):
+    code, _, err = npi("run", "sorting", "3", "1", "--model", untrained, "--max-depth", "100000")
+    steps = count_steps(tasks.find("sorting").env.of([3, 1]), tasks.find("sorting").main)
+    assert code == 1
+    assert f"step limit of {2 * steps + 1000:,} reached" in err
+
+
+def test_a_task_in_a_file_is_trained_run_and_evaluated(npi, tmp_path):
+    where, out = "examples/shelf.py:task", tmp_path / "model"
+    code, said, _ = npi("train", where, "--out", out, "--threads", "1")
+    assert (code, "learnt every frame" in said) == (0, True)
+    assert npi("run", where, "1", "0", "1", "1", "--model", out)[:2] == (0, "[0, 0, 0, 0]\n")
+    code, said, _ = npi("evaluate", "--task", where, "--sizes", "30", "--problems", "5", "--model", out, "--json")
+    assert (code, json.loads(said)["scores"][0]["answers"]) == (0, 5)
+    code, _, err = npi("run", where, "1", "0")
+    assert (code, "was not taught tidy, only addition, sorting" in err) == (2, True)
+
+
+def test_version(npi):
+    assert npi("--version") == (0, "npi 0.1.0\n", "")
+
+
 def test_a_model_not_taught_a_task_says_so(npi, untrained):
     code, _, err = npi("run", "addition", "1", "2", "--model", untrained)
     assert code == 2
@@ -198,7 +221,10 @@ def test_train_resumes_and_never_overwrites_unasked(npi, tiny, tmp_path):
     code, _, err = npi("train", "addition", "--out", out, "--resume")
     assert code == 2
     assert "is of sorting (recursive)" in err
-    assert npi("train", "sorting", "--out", out, "--resume", "--updates", "6", "--seed", "77")[0] == 1
+    for option, value in (("--seed", "77"), ("--config", "paper")):
+        code, _, err = npi("train", "sorting", "--out", out, "--resume", option, value)
+        assert (code, f"began with another {option}" in err) == (2, True)
+    assert npi("train", "sorting", "--out", out, "--resume", "--updates", "6", "--seed", "0")[0] == 1
     assert (training_facts(out)["updates"], training_facts(out)["seed"]) == (6, 0)
     assert npi("train", "sorting", "--out", out, "--force", "--updates", "2", "--seed", "3")[0] == 1
     assert (training_facts(out)["updates"], training_facts(out)["seed"]) == (2, 3)
@@ -212,6 +238,7 @@ def test_train_says_what_is_wrong_before_it_starts(npi, tmp_path):
         (["sorting", "--out", tmp_path / "m", "--resume"], "no training run to resume"),
         (["sorting", "--out", tmp_path / "m", "--updates", "0"], "--updates is 0"),
         (["sorting", "--out", tmp_path / "m", "--threads", "-1"], "--threads is -1"),
+        (["sorting", "--out", tmp_path / "file"], "is a file"),
     ]:
         code, _, err = npi("train", *argv)
         assert (code, message in err) == (2, True), err
@@ -222,7 +249,7 @@ def test_train_into_a_place_that_cannot_be_written(npi, tiny, tmp_path):
     (tmp_path / "file").write_text("")
     code, _, err = npi("train", "sorting", "--out", tmp_path / "file" / "m", "--updates", "2")
     assert code == 2
-    assert "could not be written" in err
+    assert "is a file" in err
 
 
 def test_train_as_json_and_with_tensorboard(npi, tiny, tmp_path):

@@ -2,8 +2,8 @@ from typing import Annotated, NamedTuple
 
 import pytest
 
-from npi import Call, Env, Frame, Limits, Runaway, Step, Trace, act, program, record
-from npi.program import walk
+from npi import Call, Env, Frame, Limits, Runaway, Step, Trace, act, program, record, tasks
+from npi.program import count_steps, walk
 
 
 class Seen(NamedTuple):
@@ -129,6 +129,25 @@ def test_recursion_is_bounded_by_memory_not_by_python():
     frames = record(Deep(60_000), sink)
     assert len(frames) == 60_001
     assert len(Trace.of(frames).decisions) == 2 * 60_000 + 60_001
+    assert count_steps(Deep(60_000), sink) == 2 * 60_000 + 60_001
+
+
+def test_steps_are_counted_as_they_are_recorded():
+    for name, problem in (("addition", ("96", "125")), ("sorting", [9, 2, 5, 0, 0])):
+        for teacher in tasks.TEACHERS:
+            task = tasks.find(name, teacher)
+            decisions = Trace.of(record(task.env.of(problem), task.main)).decisions
+            assert count_steps(task.env.of(problem), task.main) == len(decisions)
+
+
+def test_counting_ends_at_the_limits():
+    @program
+    def forever(env):
+        forever(env)
+
+    for limits in (Limits(steps=1000), Limits(depth=50)):
+        with pytest.raises(Runaway, match="limits of"):
+            count_steps(Counter(1), forever, limits=limits)
 
 
 def test_a_name_is_an_identity():

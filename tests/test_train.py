@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from npi import FAST, PAPER, Limits, Memo, Neural, Trace, record, run_all, tasks
+from npi import FAST, PAPER, Limits, Memo, Neural, Trace, load_model, record, run_all, tasks
 from npi.checkpoint import restore_training, save_training
-from npi.encoders import colours
+from npi.encoders import caption_loss, colours
 from npi.lessons import Lessons, demonstrations, programs_of
-from npi.train import PICTURES, Training, begin, loss_of, outputs
+from npi.train import PICTURES, Training, begin, follows, loss_of, outputs
 
 SHORT = replace(FAST, batch=16, estimate_every=5, estimate_frames=20)
 
@@ -25,6 +25,10 @@ def same(left, right):
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
+def no_pictures(env, which):
+    raise AssertionError(f"{env} shows no pictures")
+
+
 def test_a_batch_of_mixed_frames_has_the_losses_of_its_frames_alone():
     training = begin([few("addition", "loop"), few("sorting", "loop")], SHORT)
     lessons = training.lessons
@@ -32,10 +36,10 @@ def test_a_batch_of_mixed_frames_has_the_losses_of_its_frames_alone():
     assert len(set(lessons.env[chosen])) == 2
     with torch.no_grad():
         batch = lessons.batch(chosen)
-        together = loss_of(outputs(training.model, lessons, batch, training.see), batch)
+        together = loss_of(outputs(training.model, lessons, batch, no_pictures), batch)
         for column, frame in enumerate(chosen):
             alone = lessons.batch(np.array([frame]))
-            losses = loss_of(outputs(training.model, lessons, alone, training.see), alone)
+            losses = loss_of(outputs(training.model, lessons, alone, no_pictures), alone)
             assert torch.allclose(together[batch.frame == column], losses, atol=1e-4)
 
 
@@ -125,28 +129,38 @@ def test_what_is_learnt_is_every_frame_and_is_run_as_taught():
     assert traces == [Trace.of(record(task.env.of(problem), task.main)) for problem in problems]
 
 
-def test_frames_that_share_pictures_are_a_scene():
-    training = begin([few("cars", sizes=range(6), examples=30), few("sorting")], SHORT)
-    lessons = training.lessons
-    sorting = lessons.env == lessons.envs.index("SortingPad")
-    assert (lessons.scene[sorting] == -1).all()
-    cars = np.nonzero(~sorting)[0]
-    assert set(lessons.scene[cars]) == set(range(lessons.scenes))
-    owner = {}  # no picture is in two scenes
-    for frame in cars:
-        steps = range(lessons.first[frame], lessons.first[frame] + lessons.length[frame])
-        for picture in lessons.picture[list(steps)].tolist():
-            assert owner.setdefault(picture, lessons.scene[frame]) == lessons.scene[frame]
-    assert len(owner) == len(lessons.pictures["CarScene"])
-    training.config = replace(SHORT, scenes=1)
-    for _ in range(5):
-        assert len(set(lessons.scene[training.draw()]) - {-1}) <= 1
+def test_every_picture_is_kept_once_with_its_caption():
+    pairs = list(demonstrations([few("cars", sizes=range(6), examples=30), few("sorting")], 0))
+    lessons = Lessons(pairs, programs_of(pairs))
+    pictures, captions = lessons.pictures["CarScene"], lessons.captions["CarScene"]
+    assert len({picture.numpy().tobytes() for picture in pictures}) == len(pictures) == len(captions)
+    for (env, frame), first in zip(pairs, lessons.first, strict=True):
+        for index, step in enumerate(frame.steps):
+            if env == "CarScene":
+                place = lessons.picture[first + index]
+                assert np.array_equal(pictures[place].permute(1, 2, 0).numpy(), step.seen.picture.pixels)
+                assert tuple(captions[place].tolist()) == step.seen.picture.caption
+
+
+def test_a_caption_is_told_but_never_shown():
+    training = begin([few("cars", sizes=range(3), examples=4)], SHORT)
+    env, pictures = "CarScene", training.lessons.pictures["CarScene"]
+    with torch.no_grad():
+        glimpse = training.model.look(env, colours(pictures[:4]))
+    assert torch.allclose(glimpse[:, :11].sum(1), torch.ones(4))
+    assert torch.allclose(glimpse[:, 11:].sum(1), torch.ones(4))
+    captions = torch.stack([glimpse[:, :11].argmax(1), glimpse[:, 11:].argmax(1)], 1)
+    others = (captions + 1) % torch.tensor([11, 5])
+    assert caption_loss(glimpse, captions, (11, 5)) < caption_loss(glimpse, others, (11, 5))
+    before = training.count_wrong(np.ones(len(training.lessons), dtype=bool))[1]
+    training.lessons.captions[env] = (training.lessons.captions[env] + 1) % torch.tensor([11, 5])
+    assert np.array_equal(training.count_wrong(np.ones(len(training.lessons), dtype=bool))[1], before)
 
 
 def test_poses_are_learnt_from_pictures(monkeypatch):
     """A tiny real training run: the pictures of two cars as they are, to nine frames of ten right in every program."""
     monkeypatch.setattr("npi.train.vary", lambda pictures, rng: colours(pictures))
-    config = replace(PICTURES, batch=256, updates=500, estimate_every=25, average=0.9, goal=0.9, settle=0)
+    config = replace(PICTURES, updates=500, estimate_every=25, average=0.9, goal=0.9, settle=0)
     training = begin([few("cars", sizes=range(15), examples=40)], config, seed=0)
     training.estimate()
     assert min(training.metrics().accuracy.values()) < 0.2
@@ -169,3 +183,19 @@ def test_a_wrong_decision_is_counted():
     training.lessons.stop[step] = ~training.lessons.stop[step]
     after = training.count_wrong(np.ones(len(pairs), dtype=bool))[1]
     assert after[frame] == 1
+
+
+def test_a_model_follows_its_teacher_or_not():
+    """Asking about the frames of a run says the same as the run, for a model that is right and for one that is not."""
+    model, task = load_model(), tasks.find("addition")
+    problems = task.problems(1, 30, seed=0)
+    assert all(follows(model, task, problem) for problem in problems)
+    rows = model.encoders["AdditionPad"].rows.weight
+    with torch.no_grad():
+        rows[[3, 8]] = rows[[8, 3]]  # it takes a 3 of the first number for an 8, and the other way round
+    followed = [follows(model, task, problem) for problem in problems]
+    expected = [Trace.of(record(task.env.of(problem), task.main)) for problem in problems]
+    envs = [task.env.of(problem) for problem in problems]
+    ran = run_all(envs, task.call, Neural(model, task.env), Limits(10_000))
+    assert followed == [mine == teachers for mine, teachers in zip(ran, expected, strict=True)]
+    assert set(followed) == {True, False}

@@ -54,14 +54,14 @@ def describe(folder: Path) -> dict[str, Any]:
         )
     try:
         description = json.loads(path.read_text())
-        if description["format"] != FORMAT:
-            raise BadInput(f"{path} has format {description['format']}; this version reads format {FORMAT}")
-        for key in ("model", "programs", "tasks", "training"):
-            description[key]
-    except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, BadInput):
-            raise
-        raise BadInput(f"{path} is not the description of a model of this package ({_named(error)})") from error
+    except ValueError as error:
+        raise BadInput(f"{path} is not JSON ({error}): copy the model again or train it anew") from error
+    kinds = {"format": int, "model": dict, "programs": list, "tasks": dict, "training": dict}
+    for key, kind in kinds.items():
+        if not isinstance(description, dict) or not isinstance(description.get(key), kind):
+            raise BadInput(f"{path} does not describe a model of this package: it says nothing usable under {key!r}")
+    if description["format"] != FORMAT:
+        raise BadInput(f"{path} has format {description['format']}; this version reads format {FORMAT}")
     return description
 
 
@@ -71,11 +71,11 @@ def load_model(folder: str | Path = SHIPPED, device: str | torch.device = "cpu")
     try:
         config: dict[str, Any] = description["model"]
         config = {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
-        config["captions"] = {env: tuple(sizes) for env, sizes in config["captions"].items()}
+        config["captions"] = {env: tuple(sizes) for env, sizes in config.get("captions", {}).items()}
         model = NPI(ModelConfig(**config), description["programs"])
         model.tasks = dict(description["tasks"])
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
-        raise BadInput(f"{folder / CONFIG} does not describe a model of this version ({_named(error)})") from error
+        raise BadInput(f"{folder / CONFIG} does not describe a model of this version: {error}") from error
     tensors, _ = _read(folder / WEIGHTS)
     _fill(model, tensors, folder / WEIGHTS)
     return model.to(device).eval()
@@ -187,10 +187,6 @@ def _fill(model: NPI, tensors: Mapping[str, Tensor], path: Path) -> None:
             f"and is {found.get(odd, 'absent')}. It belongs to another model"
         )
     model.load_state_dict(dict(tensors))
-
-
-def _named(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def holds_model(folder: Path) -> bool:

@@ -10,6 +10,15 @@ from pathlib import Path
 from npi.task import BadInput
 
 
+def check_place(folder: Path) -> None:
+    """Whether a folder is there, or can be made, and files written to it."""
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise BadInput(f"{folder} cannot be a folder: {there} is a file")
+    if not os.access(there, os.W_OK):
+        raise BadInput(f"nothing can be written to {folder}: {there} is read-only")
+
+
 def write(path: Path, data: bytes) -> None:
     """Put data in a file: beside its place first, then moved into it, so that others see the old or the new, whole."""
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")

@@ -46,8 +46,9 @@ class PictureEncoder(nn.Module):
     Only the first pooling shrinks the picture. If all three do, a side of 128 ends as 2 x 2 cells, too few to tell
     neighbouring poses apart; like this it ends as 8 x 8.
 
-    Where pictures have captions, what is seen in a picture is what would be said of it: the probabilities of each number
-    of its caption, and nothing else. The core learns from these few numbers what it does not from many free ones.
+    Where pictures have captions, what is seen in a picture is what would be said of it: the probabilities of each
+    number of its caption, and nothing else. From these few numbers the core learns what it does not from many free
+    ones.
     """
 
     def __init__(self, side: int, channels: Sequence[int], features: int, captions: Sequence[int]):

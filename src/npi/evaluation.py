@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
@@ -31,6 +31,17 @@ def evaluate(
     """Judge a decider on the corner cases and random problems of each size."""
     for size in sizes:
         yield replace(judge(task, decider, task.problems(size, problems, seed), together), size=size)
+
+
+def evaluate_frames(
+    task: Task, follows: Callable[[Any], bool], sizes: Sequence[int], problems: int, seed: int = 0
+) -> Iterator[Score]:
+    """The same, where only whether a problem is run as the teacher runs it is asked (see `npi.train.follows`)."""
+    for size in sizes:
+        chosen = task.problems(size, problems, seed)
+        wrong = [problem for problem in chosen if not follows(problem)]
+        right = len(chosen) - len(wrong)
+        yield Score(size, len(chosen), right, right, 0, tuple(wrong[:3]))
 
 
 def judge(task: Task, decider: Decider, problems: Sequence[Any], together: int = 256) -> Score:

@@ -14,8 +14,9 @@ SIDE = 128
 class Picture:
     """Pixels [SIDE, SIDE, 4], RGBA in bytes. Pictures with equal pixels are equal, so they can be part of a history.
 
-    Only the colours are seen. Alpha marks the object: training may put other surroundings behind it. The caption is what
-    a teacher says of the picture, as small integers: training may ask the network to say the same, but it is never shown.
+    Only the colours are seen. Alpha marks the object: training may put other surroundings behind it. The caption is
+    what a teacher says of the picture, as small integers: training asks the network to say the same, and never shows
+    it.
     """
 
     __slots__ = ("caption", "digest", "pixels")

@@ -217,18 +217,47 @@ class _Recorder:
         return partial
 
 
+class _Counter(_Recorder):
+    """Counts steps and keeps none."""
+
+    depth = 0
+
+    def call(self, program: Program, args: tuple[int, ...]) -> None:
+        self.steps += 1 if program is act else 2  # the call, and the return of what is called
+        self.depth += 1
+        if self.steps > self.limits.steps or self.depth > self.limits.depth:
+            limits = f"limits of {self.limits.steps:,} steps and {self.limits.depth:,} calls reached"
+            raise Runaway(Trace(Call(program.name, (0,) * ARGS), [], limits))
+        if args:
+            program.function(self.env, *args)
+        else:
+            program.function(self.env)
+        self.depth -= 1
+
+
 def record(env: Any, program: Program, *args: int, limits: Limits = Limits()) -> list[Frame]:
     """Run a program on an environment and return its frames, in the order in which they were entered."""
     recorder = _Recorder(env, limits)
+    _watch(recorder, program, args)
+    return [Frame(call, tuple(steps)) for call, steps in recorder.frames]
+
+
+def count_steps(env: Any, program: Program, *args: int, limits: Limits = Limits()) -> int:
+    """Run a program on an environment and return how many decisions it made, without keeping them."""
+    counter = _Counter(env, limits)
+    _watch(counter, program, args)
+    return counter.steps - 1  # nobody decided on the first call
+
+
+def _watch(recorder: _Recorder, program: Program, args: tuple[int, ...]) -> None:
     python_limit = sys.getrecursionlimit()
     token = _recorder.set(recorder)
     try:
-        sys.setrecursionlimit(max(python_limit, 4 * limits.depth + 1000))
-        program(env, *args)
+        sys.setrecursionlimit(max(python_limit, 4 * recorder.limits.depth + 1000))
+        program(recorder.env, *args)
     finally:
         _recorder.reset(token)
         sys.setrecursionlimit(python_limit)
-    return [Frame(call, tuple(steps)) for call, steps in recorder.frames]
 
 
 def _place(program: Program) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from npi.encoders import caption_loss, colours
 from npi.lessons import Batch, Lessons, demonstrations, programs_of
 from npi.model import NPI, ModelConfig, Outputs
+from npi.program import record
 from npi.task import Task
 from npi.vary import vary
 
@@ -99,6 +100,7 @@ PAPER = TrainConfig(
     estimate_every=1_000,
     settle=0,
 )
+STEPS_AT_ONCE = 1 << 17  # of the frames judged together: more would not fit into little memory
 CONFIGS = {"fast": FAST, "paper": PAPER, "pictures": PICTURES}
 
 
@@ -152,6 +154,44 @@ def wrong_steps(said: Outputs, batch: Batch) -> Bool[Tensor, " S"]:
     for slot, logits in enumerate(said.args):
         call = call | (logits.argmax(1) != batch.next_args[:, slot])
     return ((said.stop >= 0) != batch.stop) | (call & ~batch.stop)
+
+
+@torch.no_grad()
+def count_wrong(
+    model: NPI, lessons: Lessons, among: np.ndarray, enough: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of some frames were looked at, and how many decisions of each are wrong; `enough` wrong frames end it."""
+    looked_at, wrong = np.zeros_like(among), np.zeros(len(among), dtype=np.int64)
+    glimpses = {
+        env: torch.zeros(len(pictures), model.config.glimpse(env), device=pictures.device)
+        for env, pictures in lessons.pictures.items()
+    }
+    for env, table in glimpses.items():
+        for part in lessons.pictures_of(env, among).split(256):
+            table[part] = model.look(env, colours(lessons.pictures[env][part]))
+    # Frames of like length together waste no time; the short ones first, as they are the most and the quickest.
+    frames = lessons.longest_first(np.nonzero(among)[0])[::-1]
+    start = 0
+    while start < len(frames) and (enough is None or (wrong > 0).sum() <= enough):
+        fitting = int((lessons.length[frames[start : start + 1024]].cumsum() <= STEPS_AT_ONCE).sum())
+        chosen = frames[start : start + max(1, fitting)][::-1]
+        batch = lessons.batch(chosen)
+        steps = wrong_steps(outputs(model, lessons, batch, lambda env, which: glimpses[env][which]), batch)
+        wrong[chosen] = np.bincount(batch.frame[steps].cpu().numpy(), minlength=len(chosen))
+        looked_at[chosen] = True
+        start += len(chosen)
+    return looked_at, wrong
+
+
+def follows(model: NPI, task: Task, problem: Any) -> bool:
+    """Whether a model, left to itself, would run as the teacher does on a problem.
+
+    It would if it decides as the teacher in every frame of the teacher's run, since the first different decision would
+    be in one of them. So all of them are asked at once, each distinct one once: much quicker than a run.
+    """
+    frames = {(task.env.__name__, frame): None for frame in record(task.env.of(problem), task.main)}
+    lessons = Lessons(frames, model.programs, model.keys.device)
+    return not count_wrong(model, lessons, np.ones(len(lessons), dtype=bool))[1].any()
 
 
 def begin(
@@ -276,31 +316,10 @@ class Training:
         if not self.learnt:
             self.settled = 0
 
-    @torch.no_grad()
     def count_wrong(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which frames were looked at, and how many wrong decisions each has. Enough wrong frames end the search."""
-        looked_at, wrong = np.zeros_like(among), np.zeros(len(among), dtype=np.int64)
-        pictures = {
-            env: torch.zeros(len(p), self.model.config.glimpse(env)).to(p.device)
-            for env, p in self.lessons.pictures.items()
-        }
-        for env, table in pictures.items():
-            used = self.lessons.pictures_of(env, among)
-            for part in used.split(256):
-                table[part] = self.average.look(env, colours(self.lessons.pictures[env][part]))
-        # Frames of like length together waste no time; the short ones first, as they are the most and the quickest.
-        frames = self.lessons.longest_first(np.nonzero(among)[0])[::-1]
-        for start in range(0, len(frames), 1024):
-            chosen = frames[start : start + 1024][::-1]
-            batch = self.lessons.batch(chosen)
-            steps = wrong_steps(
-                outputs(self.average, self.lessons, batch, lambda env, which: pictures[env][which]), batch
-            )
-            wrong[chosen] = np.bincount(batch.frame[steps].cpu().numpy(), minlength=len(chosen))
-            looked_at[chosen] = True
-            if among.all() and (wrong > 0).sum() > self.config.estimate_frames:
-                break
-        return looked_at, wrong
+        enough = self.config.estimate_frames if among.all() else None
+        return count_wrong(self.average, self.lessons, among, enough)
 
     def metrics(self) -> Metrics:
         accuracy = {

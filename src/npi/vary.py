@@ -41,10 +41,9 @@ def vary(pictures: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[
 
     line = (torch.arange(side, device=device) + 0.5) * 2 / side - 1
     places = torch.stack(torch.meshgrid(line, line, indexing="xy"), -1)
-    places = places / tensor(rng.uniform(*SIZE, (count, 1, 1, 1))) + tensor(
-        rng.uniform(-SHIFT, SHIFT, (count, 1, 1, 2))
-    )
-    shown = grid_sample(shown, places, padding_mode="border", align_corners=False)
+    size, shift = rng.uniform(*SIZE, (count, 1, 1, 1)), rng.uniform(-SHIFT, SHIFT, (count, 1, 1, 2))
+    places = places / tensor(size) + tensor(shift)
+    shown = grid_sample(shown, places, padding_mode="border", align_corners=False)  # more of the same at the edges
 
     blurred = some(0.15)
     shown[blurred] = avg_pool2d(shown[blurred], 3, stride=1, padding=1, count_include_pad=False)

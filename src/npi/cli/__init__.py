@@ -13,6 +13,7 @@ from contextlib import suppress
 
 import tyro
 
+from npi import __version__
 from npi.cli.cars import cars
 from npi.cli.measure import bench, check, evaluate
 from npi.cli.run import demo, run
@@ -26,6 +27,10 @@ for command in (demo, run, train, evaluate, check, bench, cars):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code."""
+    argv = sys.argv[1:] if argv is None else list(argv)
+    if argv == ["--version"]:
+        print(f"npi {__version__}")
+        return 0
     try:
         code = app.cli(
             prog="npi",

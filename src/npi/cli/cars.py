@@ -118,7 +118,9 @@ class Evaluate:
     """Print the results as JSON."""
 
     def __call__(self) -> int:
+        from npi.cars.views import render_all
         from npi.evaluation import interval, judge
+        from npi.progress import counted
 
         positive(cars=self.cars)
         network = load(self.model or SHIPPED, self.device)
@@ -126,8 +128,12 @@ class Evaluate:
         rows = []
         if not self.json:
             print(f"{'cars':<34} {'trajectories':>12}  {'end on the target':>26}  {'as the teacher':>16}", flush=True)
-        for what, problems in self.problems():
-            score = judge(task, decider(network, task, "neural"), problems)
+        sets = list(self.problems())
+        cars = list(dict.fromkeys(problem.car for _, problems in sets for problem in problems))
+        counted(((done, len(cars)) for done in render_all(cars)), "rendering cars")
+        network_decides = decider(network, task, "neural")  # one for all: it remembers the pictures it has looked at
+        for what, problems in sets:
+            score = judge(task, network_decides, problems)
             bounds = interval(score.answers, score.problems)
             rows.append({"what": what, **asdict(score), "wrong": [str(p) for p in score.wrong], "answers_95": bounds})
             if not self.json:

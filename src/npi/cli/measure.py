@@ -17,9 +17,10 @@ from npi.cli.named import (
     Teacher,
     decider,
     device_named,
+    find,
     load,
     positive,
-    task_in_file,
+    prepared,
     taught,
 )
 from npi.cli.output import machine, print_json, share, short
@@ -35,7 +36,7 @@ def evaluate(
     sizes: Annotated[tuple[int, ...], arg(metavar="N", help_behavior_hint="(default: 10 100; for cars 1 2 4 8)")] = (),
     problems: int = 100,
     seed: int = 0,
-    engine: Engine = "memo",
+    engine: Engine | Literal["frames"] = "memo",
     model: ModelFolder = None,
     device: Device = "auto",
     json: bool = False,
@@ -43,11 +44,13 @@ def evaluate(
     """Measure how often a learnt program is right, by size of problem, corner cases included.
 
     Args:
-        task: A task the model was taught.
+        task: A task the model was taught, built in or in a file of yours.
         sizes: Sizes of problems: digits of the longer number, elements of the array, steps of the camera.
         problems: How many problems of each size.
         seed: Chooses the problems.
         engine: memo asks the network once about each history; neural asks it at every step. The result is the same.
+            frames asks about all frames of the teacher's run at once, which is quick for long loops, and counts an
+            answer as right if the trace is.
         model: The folder of a trained model.
         device: Where the network runs.
         json: Print the results as JSON.
@@ -55,7 +58,7 @@ def evaluate(
     from npi import evaluation
 
     positive(problems=problems, **{f"sizes ({size})": size for size in sizes})
-    tasks.find(task)
+    find(task)
     sizes = sizes or ((1, 2, 4, 8) if task == "cars" else (10, 100))
     network = load(model or SHIPPED, device)
     known = taught(network, task)
@@ -64,7 +67,17 @@ def evaluate(
         print(f"{known.name} ({known.teacher}), {problems} problems of each size; shares with 95 % intervals")
         print(f"{'size':>8}  {'right answers':>26}  {'right traces':>26}  {'seconds':>8}", flush=True)
     began = time.monotonic()
-    for score in evaluation.evaluate(known, decider(network, known, engine), sizes, problems, seed):
+    if engine == "frames":
+        from npi.neural import check_fits
+        from npi.train import follows
+
+        check_fits(network, known)
+        scores = evaluation.evaluate_frames(
+            known, lambda problem: follows(network, known, problem), sizes, problems, seed
+        )
+    else:
+        scores = evaluation.evaluate(known, decider(network, known, engine), sizes, problems, seed)
+    for score in scores:
         took, began = time.monotonic() - began, time.monotonic()
         failed |= score.answers < score.problems
         answers, traces = (evaluation.interval(right, problems) for right in (score.answers, score.traces))
@@ -80,7 +93,7 @@ def evaluate(
 
 
 def check(
-    task: Annotated[Positional[str], arg(metavar="TASK|FILE.py:NAME")],
+    task: Positional[TaskName],
     *,
     teacher: Teacher = "recursive",
     problems: int = 100,
@@ -97,7 +110,9 @@ def check(
         json: Print the report as JSON.
     """
     positive(problems=problems)
-    report = check_task(task_in_file(task) if ".py" in task else tasks.find(task, teacher), problems, seed)
+    known = find(task, teacher)
+    prepared(known)
+    report = check_task(known, problems, seed)
     if json:
         print_json(asdict(report))
     else:
@@ -110,7 +125,7 @@ def check(
         print(
             "no fault found"
             if not report.faults
-            else f"{len(report.faults)} faults: this task cannot be learnt as it is"
+            else f"{len(report.faults)} fault{'s' * (len(report.faults) > 1)}: this task cannot be learnt as it is"
         )
     return int(bool(report.faults))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from npi.interpret import Decider
     from npi.model import NPI
 
-TaskName = Annotated[str, arg(metavar="TASK")]
+TaskName = Annotated[str, arg(metavar="TASK|FILE.py:NAME")]
 Teacher = Literal["loop", "recursive"]
 ModelFolder = Annotated[Path | None, arg(metavar="DIR", help_behavior_hint="(default: the model that comes with npi)")]
 Device = Literal["auto", "cpu", "cuda"]
@@ -46,14 +46,28 @@ def load(folder: Path, device: Device) -> NPI:
     return load_model(folder, device_named(device))
 
 
+def find(name: str, teacher: str = "recursive") -> Task:
+    """A built-in task, or one in a file: mine.py:task."""
+    return task_in_file(name) if ".py" in name else tasks.find(name, teacher)
+
+
 def taught(model: NPI, name: str) -> Task:
     """A task under the teacher the model learnt it from."""
-    if name not in model.tasks:
+    task = find(name)
+    if task.name not in model.tasks:
         raise BadInput(
-            f"this model was not taught {name}, only {', '.join(model.tasks) or 'nothing'}; train one with: "
+            f"this model was not taught {task.name}, only {', '.join(model.tasks) or 'nothing'}; train one with: "
             f"npi train {name} --out DIR"
         )
-    return tasks.find(name, model.tasks[name])
+    return find(name, model.tasks[task.name])
+
+
+def prepared(task: Task) -> None:
+    """Do what a task needs done once, such as rendering, with a bar."""
+    if task.prepare is not None:
+        from npi.progress import counted
+
+        counted(task.prepare(), f"preparing {task.name}")
 
 
 def decider(model: NPI, task: Task, engine: Engine) -> Decider:

@@ -9,11 +9,10 @@ from typing import Annotated, Any
 
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
-from npi import tasks
-from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, load, positive, taught
+from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, find, load, positive, taught
 from npi.cli.output import lines, print_json, runaway
 from npi.models import SHIPPED
-from npi.program import ACT, Limits, Runaway, Trace
+from npi.program import ACT, Limits, Runaway, Trace, count_steps
 from npi.task import BadInput
 
 
@@ -34,7 +33,7 @@ def demo(*, json: bool = False) -> int:
         env = task.env.of(problem)
         trace = run(env, task.call, decider(model, task, "memo"))
         got, right = task.show(task.result(env)), task.result(env) == task.answer(problem)
-        out["runs"].append({"task": name, "problem": words, "answer": got, "right": right})
+        out["runs"].append(_result(name, problem, task.result(env), right, trace))
         if not json:
             print(f"$ npi run {name} {' '.join(words)} --trace")
             print(*lines(trace, task), sep="\n")
@@ -125,13 +124,16 @@ class CarOptions:
                     raise BadInput(f"{path} could not be written: {error.strerror or error}") from error
 
 
+TWICE = "(default: twice what the teacher needs, and 1,000 more)"
+
+
 def run(
     task: Positional[TaskName],
     words: Annotated[Positional[tuple[str, ...]], arg(metavar="PROBLEM")] = (),
     *,
     trace: bool = False,
     engine: Engine = "memo",
-    max_steps: int = Limits().steps,
+    max_steps: Annotated[int | None, arg(metavar="N", help_behavior_hint=TWICE)] = None,
     max_depth: int = Limits().depth,
     model: ModelFolder = None,
     device: Device = "auto",
@@ -141,7 +143,7 @@ def run(
     """Solve one problem with a learnt program: npi run addition 96 125, npi run sorting 9 2 5.
 
     Args:
-        task: What to do; a task the model was taught.
+        task: What to do; a task the model was taught, built in or in a file of yours.
         words: The problem, as the task writes it.
         trace: Print the call tree, as in the paper's figures.
         engine: memo asks the network once about each history; neural asks it at every step. The result is the same.
@@ -154,8 +156,8 @@ def run(
     """
     from npi import interpret
 
-    positive(max_steps=max_steps, max_depth=max_depth)
-    known = tasks.find(task)
+    positive(max_depth=max_depth, **({} if max_steps is None else {"max_steps": max_steps}))
+    known = find(task)
     problem = scene.problem(words) if task == "cars" else known.parse(words)
     if task != "cars" and scene != CarOptions():
         raise BadInput(f"--car, --mesh, --azimuth and the like are for the task cars, not for {task}")
@@ -163,7 +165,8 @@ def run(
     known = taught(network, task)
     env = known.env.of(problem)
     try:
-        done = interpret.run(env, known.call, decider(network, known, engine), Limits(max_steps, max_depth))
+        steps = max_steps or 2 * count_steps(known.env.of(problem), known.main) + 1000
+        done = interpret.run(env, known.call, decider(network, known, engine), Limits(steps, max_depth))
     except Runaway as error:
         runaway(error, known, json)
         return 1
@@ -171,7 +174,7 @@ def run(
     right = got == known.answer(problem)
     scene.draw(problem, done)
     if json:
-        result = {"task": task, "problem": problem, "answer": got, "right": right, "steps": len(done.decisions)}
+        result = _result(known.name, problem, got, right, done)
         print_json(result | ({"trace": list(lines(done, known))} if trace else {}))
     else:
         if trace:
@@ -181,3 +184,7 @@ def run(
         if not right:
             print(f"npi: this is wrong; the right answer is {known.show(known.answer(problem))}", file=sys.stderr)
     return 0 if right else 1
+
+
+def _result(task: str, problem: Any, answer: Any, right: bool, trace: Trace) -> dict[str, Any]:
+    return {"task": task, "problem": problem, "answer": answer, "right": right, "steps": len(trace.decisions)}

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from npi import tasks
-from npi.cli.named import Device, Teacher, device_named, positive
+from npi.cli.named import Device, TaskName, Teacher, device_named, find, positive, prepared
 from npi.cli.output import print_json
+from npi.disk import check_place
 from npi.task import BadInput, Task
 
 if TYPE_CHECKING:
@@ -20,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def train(
-    names: Annotated[Positional[tuple[str, ...]], arg(metavar="TASK")],
+    names: Positional[tuple[TaskName, ...]],
     *,
     out: Annotated[Path, arg(metavar="DIR")],
     teacher: Teacher = "recursive",
     config: Annotated[
         Literal["fast", "pictures", "paper"] | None, arg(help_behavior_hint="(default: fast, or pictures for cars)")
     ] = None,
-    seed: int = 0,
+    seed: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: 0)")] = None,
     examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
     updates: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the configuration's)")] = None,
     resume: bool = False,
@@ -40,7 +41,7 @@ def train(
     """Teach a new model one or more tasks: npi train addition sorting --out DIR.
 
     Args:
-        names: The tasks to learn, all in one network.
+        names: The tasks to learn, all in one network; built in, or in files of yours such as mine.py:task.
         out: The folder to write the model to.
         teacher: loop demonstrates as the paper does; recursive turns each loop into a program that calls itself.
         config: How to train; paper has the values of the paper, and takes hours.
@@ -59,7 +60,6 @@ def train(
     import torch
 
     from npi import checkpoint
-    from npi.progress import counted
     from npi.train import CONFIGS, begin
 
     if threads is not None:
@@ -67,7 +67,7 @@ def train(
         torch.set_num_threads(threads)
     if updates is not None:
         positive(updates=updates)
-    chosen = _distinct([tasks.find(name, teacher) for name in names])
+    chosen = _distinct([find(name, teacher) for name in names])
     if examples is not None:
         positive(examples=examples)
         chosen = [replace(task, examples=examples) for task in chosen]
@@ -77,20 +77,26 @@ def train(
         if facts["tasks"] != {task.name: task.teacher for task in chosen}:
             was = ", ".join(f"{name} ({how})" for name, how in facts["tasks"].items())
             raise BadInput(f"the training run in {out} is of {was}; resume it with these tasks and this teacher")
+        for option, given, was in (
+            ("--seed", seed, facts["seed"]),
+            ("--config", config and CONFIGS[config], checkpoint.saved_config(facts)),
+        ):
+            if given is not None and given != was:
+                raise BadInput(f"the training run in {out} began with another {option}: leave it out to go on with it")
         settings, seed = checkpoint.saved_config(facts), facts["seed"]
     elif checkpoint.holds_model(out) and not force:
         raise BadInput(
             f"{out} already holds a model: go on with it by --resume, replace it by --force, or choose another"
         )
+    check_place(out)
     if updates is not None:
         settings = replace(settings, updates=updates)
     log = _tensorboard(out) if tensorboard else None
     for task in chosen:
-        if task.prepare is not None:
-            counted(task.prepare(), f"preparing {task.name}")
+        prepared(task)
     if not json:
         print(f"recording {', '.join(task.name for task in chosen)} ...", file=sys.stderr)
-    training = begin(chosen, settings, seed, device_named(device))
+    training = begin(chosen, settings, seed or 0, device_named(device))
     if resume:
         checkpoint.restore_training(training, out)
         if training.updates >= settings.updates and not training.done:
