@@ -6,7 +6,7 @@ python examples/shelf.py
 
 from typing import Annotated, NamedTuple
 
-from npi import RIGHT, Env, Memo, Neural, Tape, TapeKind, Task, act, begin, program, run
+from npi import RIGHT, BadInput, Env, Memo, Neural, Tape, TapeKind, Task, act, begin, program, run
 
 MOVE, OFF = OPS = range(2)
 SHELF = TapeKind(symbols=2)  # cells hold 0 or 1; the tape ends at both sides; one head, at the left
@@ -49,6 +49,12 @@ def tidy(shelf):  # TIDY: this light, then the rest, by calling itself
         tidy(shelf)
 
 
+def parse(words):
+    if not words or not set(words) <= {"0", "1"}:
+        raise BadInput(f"a shelf is written as 0 and 1, such as 1 0 1; this is {' '.join(words) or 'nothing'}")
+    return [int(word) for word in words]
+
+
 task = Task(
     name="tidy",
     teacher="recursive",
@@ -57,7 +63,7 @@ task = Task(
     sample=lambda rng, size: [rng.randrange(2) for _ in range(size)],
     answer=lambda problem: [0] * len(problem),
     result=lambda shelf: shelf.lights.contents(),
-    parse=lambda words: [int(word) for word in words],
+    parse=parse,
     show=str,
     sizes=range(1, 6),
     examples=20,

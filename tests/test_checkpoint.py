@@ -4,7 +4,6 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -12,7 +11,7 @@ import torch
 from npi import FAST, PAPER, BadInput, load_model, save_model, tasks
 from npi.checkpoint import describe, restore_training, save_training, training_facts
 from npi.model import NPI, ModelConfig
-from npi.models import SHIPPED
+from npi.models import SHIPPED, shipped
 from npi.tasks.sorting import SortingPad
 from npi.train import begin
 
@@ -53,13 +52,14 @@ def damage(folder, name, change):
         ("model.safetensors", lambda data: data[: len(data) // 2], "is damaged or foreign"),
         ("model.safetensors", lambda data: b"", "is damaged or foreign"),
         ("model.safetensors", lambda data: b"not tensors at all", "is damaged or foreign"),
-        ("config.json", lambda data: data[:40], "is not the description of a model"),
-        ("config.json", lambda data: b"[1, 2]", "is not the description of a model"),
-        ("config.json", lambda data: b'{"architectures": ["Bert"]}', "is not the description of a model"),
-        ("config.json", lambda data: b"\xff\xfe", "is not the description of a model"),
+        ("config.json", lambda data: data[:40], "is not JSON"),
+        ("config.json", lambda data: b"[1, 2]", "says nothing usable under 'format'"),
+        ("config.json", lambda data: b'{"architectures": ["Bert"]}', "says nothing usable under 'format'"),
+        ("config.json", lambda data: b"\xff\xfe", "is not JSON"),
         ("config.json", lambda data: data.replace(b'"format": 1', b'"format": 99'), "has format 99"),
         ("config.json", lambda data: data.replace(b'"hidden": 8', b'"hidden": "wide"'), "does not describe a model"),
         ("config.json", lambda data: data.replace(b'"hidden": 8', b'"hidden": 16'), "It belongs to another model"),
+        ("config.json", lambda data: data.replace(b'"hidden": 8', b'"width": 8'), "does not know: width"),
         ("config.json", lambda data: data.replace(b'"RESET"', b'"RESET", "MORE"'), "It belongs to another model"),
     ],
 )
@@ -128,11 +128,13 @@ def test_a_folder_that_cannot_be_made_is_refused(saved, tmp_path):
         save_model(model, tmp_path / "file" / "model", {})
 
 
-def test_the_shipped_model_is_small_and_says_how_it_was_made():
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 16_000_000
-    said = describe(Path(SHIPPED))
+@pytest.mark.parametrize("task", ["addition", "sorting", "cars"])
+def test_the_shipped_models_are_small_and_say_how_they_were_made(task):
+    folder = shipped(task)
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 16_000_000
+    said = describe(folder)
     assert said["training"]["learnt"] is True
-    assert set(said["tasks"]) >= {"addition", "sorting"}
+    assert task in said["tasks"]
 
 
 def test_a_run_without_an_average_is_saved_and_resumed(tmp_path):

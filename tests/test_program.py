@@ -146,8 +146,21 @@ def test_counting_ends_at_the_limits():
         forever(env)
 
     for limits in (Limits(steps=1000), Limits(depth=50)):
-        with pytest.raises(Runaway, match="limits of"):
+        with pytest.raises(Runaway, match="FOREVER did not return: limit of"):
             count_steps(Counter(1), forever, limits=limits)
+
+
+def test_counting_goes_as_far_as_recording():
+    task = tasks.find("addition")
+    for limits in (*(Limits(steps=steps) for steps in range(40, 48)), *(Limits(depth=depth) for depth in range(1, 7))):
+        ended = []
+        for follow in (record, count_steps):
+            try:
+                follow(task.env.of(("96", "125")), task.main, limits=limits)
+                ended.append(True)
+            except Runaway:
+                ended.append(False)
+        assert ended[0] == ended[1], limits
 
 
 def test_a_name_is_an_identity():

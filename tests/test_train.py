@@ -8,7 +8,7 @@ from npi import FAST, PAPER, Limits, Memo, Neural, Trace, load_model, record, ru
 from npi.checkpoint import restore_training, save_training
 from npi.encoders import caption_loss, colours
 from npi.lessons import Lessons, demonstrations, programs_of
-from npi.train import PICTURES, Training, begin, follows, loss_of, outputs
+from npi.train import PICTURES, Training, begin, count_wrong, follows, loss_of, outputs
 
 SHORT = replace(FAST, batch=16, estimate_every=5, estimate_frames=20)
 
@@ -143,18 +143,22 @@ def test_every_picture_is_kept_once_with_its_caption():
 
 
 def test_a_caption_is_told_but_never_shown():
-    training = begin([few("cars", sizes=range(3), examples=4)], SHORT)
-    env, pictures = "CarScene", training.lessons.pictures["CarScene"]
-    with torch.no_grad():
-        glimpse = training.model.look(env, colours(pictures[:4]))
-    assert torch.allclose(glimpse[:, :11].sum(1), torch.ones(4))
-    assert torch.allclose(glimpse[:, 11:].sum(1), torch.ones(4))
-    captions = torch.stack([glimpse[:, :11].argmax(1), glimpse[:, 11:].argmax(1)], 1)
-    others = (captions + 1) % torch.tensor([11, 5])
-    assert caption_loss(glimpse, captions, (11, 5)) < caption_loss(glimpse, others, (11, 5))
-    before = training.count_wrong(np.ones(len(training.lessons), dtype=bool))[1]
-    training.lessons.captions[env] = (training.lessons.captions[env] + 1) % torch.tensor([11, 5])
-    assert np.array_equal(training.count_wrong(np.ones(len(training.lessons), dtype=bool))[1], before)
+    task = few("cars", sizes=range(3), examples=4)
+    with_captions, without = (begin([task], replace(SHORT, caption=weight)) for weight in (1.0, 0.0))
+    for training in (with_captions, without):
+        training.update()
+    assert with_captions.loss > without.loss + 1  # of eleven azimuths and five elevations, log 55 at first
+    everything = np.ones(len(without.lessons), dtype=bool)
+    before = count_wrong(without.model, without.lessons, everything)[1]
+    without.lessons.captions["CarScene"] += 1
+    assert np.array_equal(count_wrong(without.model, without.lessons, everything)[1], before)
+
+
+def test_the_loss_of_a_caption():
+    glimpse = torch.tensor([[0.5, 0.25, 0.25, 0.9, 0.1], [0.2, 0.2, 0.6, 0.5, 0.5]])
+    captions = torch.tensor([[0, 0], [2, 1]])
+    expected = -np.mean([np.log(0.5 * 0.9), np.log(0.6 * 0.5)])
+    assert caption_loss(glimpse, captions, (3, 2)).item() == pytest.approx(expected, abs=1e-4)
 
 
 def test_poses_are_learnt_from_pictures(monkeypatch):

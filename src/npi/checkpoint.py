@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +70,7 @@ def load_model(folder: str | Path = SHIPPED, device: str | torch.device = "cpu")
     description = describe(folder)
     try:
         config: dict[str, Any] = description["model"]
+        _check_known(ModelConfig, config, folder / CONFIG)
         config = {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
         config["captions"] = {env: tuple(sizes) for env, sizes in config.get("captions", {}).items()}
         model = NPI(ModelConfig(**config), description["programs"])
@@ -160,7 +161,14 @@ def _facts(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
 
 
 def saved_config(facts: Mapping[str, Any]) -> TrainConfig:
+    _check_known(TrainConfig, facts["config"], "the training run to resume")
     return TrainConfig(**facts["config"])
+
+
+def _check_known(kind: type, config: Mapping[str, Any], where: object) -> None:
+    known = {field.name for field in fields(kind)}
+    if odd := sorted(set(config) - known):
+        raise BadInput(f"{where} was made by another version: it has settings this one does not know: {', '.join(odd)}")
 
 
 def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:

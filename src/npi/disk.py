@@ -29,8 +29,10 @@ def write(path: Path, data: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)
-    except OSError as error:
+    except BaseException as error:
         with suppress(OSError):
             part.unlink()
+        if not isinstance(error, OSError):  # an interrupt
+            raise
         kept = "; what was there before is untouched" if path.exists() else ""
         raise BadInput(f"{path} could not be written: {error.strerror or error}{kept}") from error

@@ -51,7 +51,7 @@ class ModelConfig:
 
     def glimpse(self, env: str) -> int:
         """How many numbers stand for what is seen in a picture of an environment, if it shows any."""
-        return (sum(self.captions[env]) or self.features) if env in self.pictures else 0
+        return (sum(self.captions.get(env, ())) or self.features) if env in self.pictures else 0
 
     @staticmethod
     def of(environments: Iterable[type[Env]], **widths: Any) -> ModelConfig:
@@ -96,7 +96,7 @@ class NPI(nn.Module):
         )
         self.eyes = nn.ModuleDict(
             {
-                name: PictureEncoder(side, config.channels, config.features, config.captions[name])
+                name: PictureEncoder(side, config.channels, config.features, config.captions.get(name, ()))
                 for name, side in config.pictures.items()
             }
         )
@@ -171,7 +171,9 @@ class NPI(nn.Module):
         """One step of many frames of one environment."""
         fused = self.fuse(self.encode(env, seen, args, glimpse), programs)
         after = []
-        for weights, *before in zip(self.lstm.all_weights, *state, strict=True):  # nn.LSTM costs ten times as much here
+        for weights, *before in zip(
+            self.lstm.all_weights, *state, strict=True
+        ):  # at batch 1, nn.LSTM takes ten times as long
             fused, cell = torch.lstm_cell(fused, before, *weights)
             after.append((fused, cell))
         hidden, cells = map(torch.stack, zip(*after, strict=True))

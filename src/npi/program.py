@@ -113,7 +113,7 @@ class Program(Protocol):
 
 
 # While an environment is recorded, every call of a program on it goes through its recorder.
-_recorder: ContextVar[_Recorder | None] = ContextVar("recorder", default=None)
+_recorder: ContextVar[_Recorder | _Counter | None] = ContextVar("recorder", default=None)
 
 
 @overload
@@ -187,10 +187,7 @@ class _Recorder:
         steps: list[Step] = []
         self.frames.append((call, steps))
         self.open.append(steps)
-        if args:
-            program.function(self.env, *args)
-        else:
-            program.function(self.env)  # without the star, Python 3.11 needs no C stack for this call
+        _invoke(program, self.env, args)
         self.step(None)
         self.open.pop()
 
@@ -217,22 +214,32 @@ class _Recorder:
         return partial
 
 
-class _Counter(_Recorder):
+class _Counter:
     """Counts steps and keeps none."""
 
-    depth = 0
+    def __init__(self, env: Any, limits: Limits):
+        self.env, self.limits = env, limits
+        self.steps = -1  # nobody decides on the first call
+        self.open: list[Program] = []
 
     def call(self, program: Program, args: tuple[int, ...]) -> None:
         self.steps += 1 if program is act else 2  # the call, and the return of what is called
-        self.depth += 1
-        if self.steps > self.limits.steps or self.depth > self.limits.depth:
-            limits = f"limits of {self.limits.steps:,} steps and {self.limits.depth:,} calls reached"
-            raise Runaway(Trace(Call(program.name, (0,) * ARGS), [], limits))
-        if args:
+        if self.steps > self.limits.steps or (program is not act and len(self.open) >= self.limits.depth):
+            limits = f"limit of {self.limits.steps:,} steps or {self.limits.depth:,} calls reached"
+            raise Runaway(Trace(Call((*self.open, program)[0].name, (0,) * ARGS), [], limits))
+        if program is act:
             program.function(self.env, *args)
-        else:
-            program.function(self.env)
-        self.depth -= 1
+            return
+        self.open.append(program)
+        _invoke(program, self.env, args)
+        self.open.pop()
+
+
+def _invoke(program: Program, env: Any, args: tuple[int, ...]) -> None:
+    if args:
+        program.function(env, *args)
+    else:
+        program.function(env)  # without the star, Python 3.11 needs no C stack for this call
 
 
 def record(env: Any, program: Program, *args: int, limits: Limits = Limits()) -> list[Frame]:
@@ -246,10 +253,10 @@ def count_steps(env: Any, program: Program, *args: int, limits: Limits = Limits(
     """Run a program on an environment and return how many decisions it made, without keeping them."""
     counter = _Counter(env, limits)
     _watch(counter, program, args)
-    return counter.steps - 1  # nobody decided on the first call
+    return counter.steps
 
 
-def _watch(recorder: _Recorder, program: Program, args: tuple[int, ...]) -> None:
+def _watch(recorder: _Recorder | _Counter, program: Program, args: tuple[int, ...]) -> None:
     python_limit = sys.getrecursionlimit()
     token = _recorder.set(recorder)
     try:

@@ -71,15 +71,15 @@ class TrainConfig:
 FAST = TrainConfig()
 PICTURES = TrainConfig(
     batch=112,
-    updates=4_400,
-    decay_every=700,
+    updates=3_400,
+    decay_every=540,
     floor=0.02,
     average=0.99,
     temperature=0.05,
     uniform=0.5,
     review=0.0,
     estimate_every=100,
-    settle=4_400,  # to the end: a picture can always be varied once more
+    settle=3_400,  # to the end: a picture can always be varied once more
     goal=0.99,
 )
 PAPER = TrainConfig(
@@ -190,6 +190,8 @@ def follows(model: NPI, task: Task, problem: Any) -> bool:
     be in one of them. So all of them are asked at once, each distinct one once: much quicker than a run.
     """
     frames = {(task.env.__name__, frame): None for frame in record(task.env.of(problem), task.main)}
+    if not {frame.call.program for _, frame in frames} <= set(model.programs):
+        return False
     lessons = Lessons(frames, model.programs, model.keys.device)
     return not count_wrong(model, lessons, np.ones(len(lessons), dtype=bool))[1].any()
 
@@ -248,8 +250,7 @@ class Training:
 
         def see(env: str, which: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
             glimpse = self.model.look(env, vary(self.lessons.pictures[env][which], self.rng))
-            sizes = self.model.config.captions[env]
-            if sizes:
+            if sizes := self.model.config.captions.get(env):
                 told.append(caption_loss(glimpse, self.lessons.captions[env][which], sizes))
             return glimpse
 

@@ -64,7 +64,8 @@ class Car:
 
     def key(self) -> str:
         """The name of its file in the cache."""
-        facts = hashlib.sha256(f"{_code()} {SIDE} {self.number} {self.varied} {self.forward} {self.up}".encode())
+        how = f"{_code()} {SIDE} {AZIMUTHS} {ELEVATIONS}"
+        facts = hashlib.sha256(f"{how} {self.number} {self.varied} {self.forward} {self.up}".encode())
         if self.file is not None:  # a mesh may draw on other files: what counts is what comes of them
             mesh = self.mesh()
             for part in (mesh.vertices, mesh.faces, mesh.colours, mesh.texture, mesh.uv, *mesh.textures):
@@ -147,7 +148,7 @@ def _keep(path: Path, rendered: np.ndarray) -> None:
 
 @lru_cache(maxsize=1)
 def _code() -> str:
-    """What draws the pictures: its source. Any change of it makes the cache start anew."""
+    """The source of what draws cars. Any change of it makes the cache start anew."""
     sources = [
         Path(__file__).with_name(f"{name}.py") for name in ("files", "mesh", "plans", "render", "shapes", "solid")
     ]

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 
 from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
 
+from npi import tasks
 from npi.cli.named import Device, ModelFolder, decider, load, positive, taught
 from npi.cli.output import print_json, share
-from npi.models import SHIPPED
+from npi.models import shipped
 from npi.task import BadInput
 
 Axis = Annotated[str, arg(metavar="AXIS")]
@@ -123,8 +124,8 @@ class Evaluate:
         from npi.progress import counted
 
         positive(cars=self.cars)
-        network = load(self.model or SHIPPED, self.device)
-        task = taught(network, "cars")
+        network = load(self.model or shipped("cars"), self.device)
+        task = taught(network, "cars", tasks.find("cars"))
         rows = []
         if not self.json:
             print(f"{'cars':<34} {'trajectories':>12}  {'end on the target':>26}  {'as the teacher':>16}", flush=True)

@@ -20,11 +20,10 @@ from npi.cli.named import (
     find,
     load,
     positive,
-    prepared,
     taught,
 )
 from npi.cli.output import machine, print_json, share, short
-from npi.models import SHIPPED
+from npi.models import shipped
 from npi.task import check_task
 
 Part = Literal["startup", "rates", "training", "accuracy"]
@@ -58,10 +57,10 @@ def evaluate(
     from npi import evaluation
 
     positive(problems=problems, **{f"sizes ({size})": size for size in sizes})
-    find(task)
+    known = find(task)
     sizes = sizes or ((1, 2, 4, 8) if task == "cars" else (10, 100))
-    network = load(model or SHIPPED, device)
-    known = taught(network, task)
+    network = load(model or shipped(known.name), device)
+    known = taught(network, task, known)
     rows, failed = [], False
     if not json:
         print(f"{known.name} ({known.teacher}), {problems} problems of each size; shares with 95 % intervals")
@@ -110,9 +109,7 @@ def check(
         json: Print the report as JSON.
     """
     positive(problems=problems)
-    known = find(task, teacher)
-    prepared(known)
-    report = check_task(known, problems, seed)
+    report = check_task(find(task, teacher), problems, seed)
     if json:
         print_json(asdict(report))
     else:

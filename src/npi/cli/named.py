@@ -51,15 +51,14 @@ def find(name: str, teacher: str = "recursive") -> Task:
     return task_in_file(name) if ".py" in name else tasks.find(name, teacher)
 
 
-def taught(model: NPI, name: str) -> Task:
-    """A task under the teacher the model learnt it from."""
-    task = find(name)
+def taught(model: NPI, name: str, task: Task) -> Task:
+    """A task, found by its name, under the teacher the model learnt it from."""
     if task.name not in model.tasks:
         raise BadInput(
             f"this model was not taught {task.name}, only {', '.join(model.tasks) or 'nothing'}; train one with: "
             f"npi train {name} --out DIR"
         )
-    return find(name, model.tasks[task.name])
+    return task if ".py" in name else tasks.find(name, model.tasks[name])
 
 
 def prepared(task: Task) -> None:
@@ -86,11 +85,12 @@ def task_in_file(where: str) -> Task:
     file = Path(path)
     if not file.is_file():
         raise BadInput(f"there is no file {path}")
-    spec = importlib.util.spec_from_file_location(file.stem, file)
+    module_name = f"npi_task_{file.stem}"  # a file may have the name of a module that others import
+    spec = importlib.util.spec_from_file_location(module_name, file)
     if spec is None or spec.loader is None:
         raise BadInput(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[file.stem] = module
+    sys.modules[module_name] = module
     try:
         spec.loader.exec_module(module)
     except Exception as error:

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
+from npi import tasks
 from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, find, load, positive, taught
 from npi.cli.output import lines, print_json, runaway
-from npi.models import SHIPPED
+from npi.models import SHIPPED, shipped
 from npi.program import ACT, Limits, Runaway, Trace, count_steps
-from npi.task import BadInput
+from npi.task import BadInput, Task
 
 
 def demo(*, json: bool = False) -> int:
@@ -28,7 +29,7 @@ def demo(*, json: bool = False) -> int:
     model = load(SHIPPED, "auto")
     out: dict[str, Any] = {"runs": [], "scores": []}
     for name, words in (("addition", ["96", "125"]), ("sorting", ["9", "2", "5"])):
-        task = taught(model, name)
+        task = taught(model, name, tasks.find(name))
         problem = task.parse(words)
         env = task.env.of(problem)
         trace = run(env, task.call, decider(model, task, "memo"))
@@ -39,7 +40,7 @@ def demo(*, json: bool = False) -> int:
             print(*lines(trace, task), sep="\n")
             print(f"{got}\n")
     for name, size in (("addition", 500), ("sorting", 25)):
-        task = taught(model, name)
+        task = taught(model, name, tasks.find(name))
         for score in evaluate(task, decider(model, task, "memo"), [size], 10):
             out["scores"].append({"task": name, **asdict(score)})
             if not json:
@@ -158,14 +159,14 @@ def run(
 
     positive(max_depth=max_depth, **({} if max_steps is None else {"max_steps": max_steps}))
     known = find(task)
-    problem = scene.problem(words) if task == "cars" else known.parse(words)
+    problem = scene.problem(words) if task == "cars" else _parse(known, words)
     if task != "cars" and scene != CarOptions():
         raise BadInput(f"--car, --mesh, --azimuth and the like are for the task cars, not for {task}")
-    network = load(model or SHIPPED, device)
-    known = taught(network, task)
+    network = load(model or shipped(known.name), device)
+    known = taught(network, task, known)
     env = known.env.of(problem)
+    steps = max_steps or _twice(known, problem)
     try:
-        steps = max_steps or 2 * count_steps(known.env.of(problem), known.main) + 1000
         done = interpret.run(env, known.call, decider(network, known, engine), Limits(steps, max_depth))
     except Runaway as error:
         runaway(error, known, json)
@@ -184,6 +185,25 @@ def run(
         if not right:
             print(f"npi: this is wrong; the right answer is {known.show(known.answer(problem))}", file=sys.stderr)
     return 0 if right else 1
+
+
+def _parse(task: Task, words: tuple[str, ...]) -> Any:
+    try:
+        problem = task.parse(words)
+        task.env.of(problem)
+    except BadInput:
+        raise
+    except (ValueError, TypeError, IndexError, KeyError) as error:  # the task of a user may be less careful than ours
+        raise BadInput(f"{' '.join(words) or 'nothing'} is no problem of {task.name}: {error}") from error
+    return problem
+
+
+def _twice(task: Task, problem: Any) -> int:
+    """As many steps as a run may take if nothing is said: whoever needs twice the teacher's has lost its way."""
+    try:
+        return 2 * count_steps(task.env.of(problem), task.main, limits=Limits(steps=100_000_000)) + 1000
+    except Runaway as error:
+        raise BadInput(f"the teacher itself goes too far here ({error}): give --max-steps") from error
 
 
 def _result(task: str, problem: Any, answer: Any, right: bool, trace: Trace) -> dict[str, Any]:

@@ -77,13 +77,16 @@ def train(
         if facts["tasks"] != {task.name: task.teacher for task in chosen}:
             was = ", ".join(f"{name} ({how})" for name, how in facts["tasks"].items())
             raise BadInput(f"the training run in {out} is of {was}; resume it with these tasks and this teacher")
+        saved = checkpoint.saved_config(facts)
         for option, given, was in (
             ("--seed", seed, facts["seed"]),
-            ("--config", config and CONFIGS[config], checkpoint.saved_config(facts)),
+            ("--config", config and replace(CONFIGS[config], updates=saved.updates), saved),
         ):
             if given is not None and given != was:
                 raise BadInput(f"the training run in {out} began with another {option}: leave it out to go on with it")
-        settings, seed = checkpoint.saved_config(facts), facts["seed"]
+        if force:
+            raise BadInput("--resume goes on with what is there and --force replaces it: give one of them")
+        settings, seed = saved, facts["seed"]
     elif checkpoint.holds_model(out) and not force:
         raise BadInput(
             f"{out} already holds a model: go on with it by --resume, replace it by --force, or choose another"
@@ -161,7 +164,15 @@ def _train(training: Training, out: Path, command: str, log: Any, as_json: bool)
 def _distinct(chosen: list[Task]) -> list[Task]:
     if not chosen:
         raise BadInput(f"name at least one task to train: {', '.join(tasks.names())}")
-    return list({task.name: task for task in chosen}.values())
+    distinct = {task.name: task for task in chosen}
+    for task in chosen:
+        if task is not distinct[task.name] and task.env is not distinct[task.name].env:
+            raise BadInput(f"two different tasks are named {task.name}: rename one of them")
+    envs = {task.env.__name__: task.env for task in distinct.values()}
+    for task in distinct.values():
+        if task.env is not envs[task.env.__name__]:
+            raise BadInput(f"two different environments are named {task.env.__name__}: rename one of them")
+    return list(distinct.values())
 
 
 def _tensorboard(out: Path) -> Any:
