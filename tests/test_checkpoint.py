@@ -11,7 +11,7 @@ import torch
 from npi import FAST, PAPER, BadInput, load_model, save_model, tasks
 from npi.checkpoint import describe, restore_training, save_training, training_facts
 from npi.model import NPI, ModelConfig
-from npi.models import SHIPPED, shipped
+from npi.models import SHIPPED
 from npi.tasks.sorting import SortingPad
 from npi.train import begin
 
@@ -128,13 +128,11 @@ def test_a_folder_that_cannot_be_made_is_refused(saved, tmp_path):
         save_model(model, tmp_path / "file" / "model", {})
 
 
-@pytest.mark.parametrize("task", ["addition", "sorting", "cars"])
-def test_the_shipped_models_are_small_and_say_how_they_were_made(task):
-    folder = shipped(task)
-    assert sum(path.stat().st_size for path in folder.iterdir()) < 16_000_000
-    said = describe(folder)
+def test_the_shipped_model_is_small_and_says_how_it_was_made():
+    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 16_000_000
+    said = describe(SHIPPED)
     assert said["training"]["learnt"] is True
-    assert task in said["tasks"]
+    assert set(said["tasks"]) >= {"addition", "sorting"}
 
 
 def test_a_run_without_an_average_is_saved_and_resumed(tmp_path):

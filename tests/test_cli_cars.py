@@ -53,14 +53,6 @@ def test_a_car_is_turned_and_the_way_is_drawn(npi, led, untrained, tmp_path):
     assert Image.open(gif).n_frames >= 7  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_the_model_that_comes_with_npi_turns_a_car_it_has_never_seen(npi):
-    for way in (("-60", "45"), ("75", "0"), ("0", "60"), ("0", "15")):
-        code, out, _ = npi("run", "cars", str(cars.UNSEEN[0]), *way)
-        assert (code, out) == (0, "azimuth 0, elevation 15\n")
-    code, out, _ = npi("run", "cars", str(cars.UNSEEN[1]), "-30", "15", "45", "45")
-    assert (code, out) == (0, "azimuth 45, elevation 45\n")
-
-
 def test_json(npi, led, untrained):
     code, out, _ = npi(*WAY, "--model", untrained, "--json")
     assert code == 0

@@ -138,8 +138,8 @@ def test_every_picture_is_kept_once_with_its_caption():
         for index, step in enumerate(frame.steps):
             if env == "CarScene":
                 place = lessons.picture[first + index]
-                assert np.array_equal(pictures[place].permute(1, 2, 0).numpy(), step.seen.picture.pixels)
-                assert tuple(captions[place].tolist()) == step.seen.picture.caption
+                assert np.array_equal(pictures[place].permute(1, 2, 0).numpy(), step.seen[-1].pixels)
+                assert tuple(captions[place].tolist()) == step.seen[-1].caption
 
 
 def test_a_caption_is_told_but_never_shown():
@@ -194,7 +194,7 @@ def test_a_model_follows_its_teacher_or_not():
     model, task = load_model(), tasks.find("addition")
     problems = task.problems(1, 30, seed=0)
     assert all(follows(model, task, problem) for problem in problems)
-    rows = model.encoders["AdditionPad"].rows.weight
+    rows = model.get_parameter("encoders.AdditionPad.rows.weight")
     with torch.no_grad():
         rows[[3, 8]] = rows[[8, 3]]  # it takes a 3 of the first number for an 8, and the other way round
     followed = [follows(model, task, problem) for problem in problems]

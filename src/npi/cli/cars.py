@@ -12,7 +12,7 @@ from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
 from npi import tasks
 from npi.cli.named import Device, ModelFolder, decider, load, positive, taught
 from npi.cli.output import print_json, share
-from npi.models import shipped
+from npi.models import SHIPPED
 from npi.task import BadInput
 
 Axis = Annotated[str, arg(metavar="AXIS")]
@@ -124,7 +124,7 @@ class Evaluate:
         from npi.progress import counted
 
         positive(cars=self.cars)
-        network = load(self.model or shipped("cars"), self.device)
+        network = load(self.model or SHIPPED, self.device)
         task = taught(network, "cars", tasks.find("cars"))
         rows = []
         if not self.json:

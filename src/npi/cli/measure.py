@@ -23,7 +23,7 @@ from npi.cli.named import (
     taught,
 )
 from npi.cli.output import machine, print_json, share, short
-from npi.models import shipped
+from npi.models import SHIPPED
 from npi.task import check_task
 
 Part = Literal["startup", "rates", "training", "accuracy"]
@@ -59,7 +59,7 @@ def evaluate(
     positive(problems=problems, **{f"sizes ({size})": size for size in sizes})
     known = find(task)
     sizes = sizes or ((1, 2, 4, 8) if task == "cars" else (10, 100))
-    network = load(model or shipped(known.name), device)
+    network = load(model or SHIPPED, device)
     known = taught(network, task, known)
     rows, failed = [], False
     if not json:

@@ -12,7 +12,7 @@ from tyro.conf import OmitArgPrefixes, Positional, arg
 from npi import tasks
 from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, find, load, positive, taught
 from npi.cli.output import lines, print_json, runaway
-from npi.models import SHIPPED, shipped
+from npi.models import SHIPPED
 from npi.program import ACT, Limits, Runaway, Trace, count_steps
 from npi.task import BadInput, Task
 
@@ -162,7 +162,7 @@ def run(
     problem = scene.problem(words) if task == "cars" else _parse(known, words)
     if task != "cars" and scene != CarOptions():
         raise BadInput(f"--car, --mesh, --azimuth and the like are for the task cars, not for {task}")
-    network = load(model or shipped(known.name), device)
+    network = load(model or SHIPPED, device)
     known = taught(network, task, known)
     env = known.env.of(problem)
     steps = max_steps or _twice(known, problem)
