@@ -143,6 +143,19 @@ def test_a_task_in_a_file_is_trained_run_and_evaluated(npi, tmp_path):
     assert (code, "was not taught tidy, only addition, sorting" in err) == (2, True)
 
 
+def test_tasks_whose_names_clash_are_not_trained_together(npi, tmp_path):
+    source = Path("examples/shelf.py").read_text()
+    other = tmp_path / "other.py"
+    for written, message in (
+        (source, "two tasks are named tidy"),
+        (source.replace('"tidy"', '"clean"'), "two environments are named Shelf"),
+    ):
+        other.write_text(written)
+        code, _, err = npi("train", "examples/shelf.py:task", f"{other}:task", "--out", tmp_path / "m")
+        assert (code, message in err) == (2, True), err
+    assert not (tmp_path / "m").exists()
+
+
 def test_version(npi):
     assert npi("--version") == (0, "npi 0.1.0\n", "")
 

@@ -171,9 +171,8 @@ class NPI(nn.Module):
         """One step of many frames of one environment."""
         fused = self.fuse(self.encode(env, seen, args, glimpse), programs)
         after = []
-        for weights, *before in zip(
-            self.lstm.all_weights, *state, strict=True
-        ):  # at batch 1, nn.LSTM takes ten times as long
+        # Not through nn.LSTM: at batch 1 it takes ten times as long.
+        for weights, *before in zip(self.lstm.all_weights, *state, strict=True):
             fused, cell = torch.lstm_cell(fused, before, *weights)
             after.append((fused, cell))
         hidden, cells = map(torch.stack, zip(*after, strict=True))

@@ -67,7 +67,8 @@ def train(
         torch.set_num_threads(threads)
     if updates is not None:
         positive(updates=updates)
-    chosen = _distinct([find(name, teacher) for name in names])
+    chosen = [find(name, teacher) for name in dict.fromkeys(names)]
+    _check_names(chosen)
     if examples is not None:
         positive(examples=examples)
         chosen = [replace(task, examples=examples) for task in chosen]
@@ -161,18 +162,16 @@ def _train(training: Training, out: Path, command: str, log: Any, as_json: bool)
     return 130 if interrupted else int(not training.learnt)
 
 
-def _distinct(chosen: list[Task]) -> list[Task]:
+def _check_names(chosen: list[Task]) -> None:
+    """A name is an identity: tasks from files may clash with each other and with those built in."""
     if not chosen:
         raise BadInput(f"name at least one task to train: {', '.join(tasks.names())}")
-    distinct = {task.name: task for task in chosen}
-    for task in chosen:
-        if task is not distinct[task.name] and task.env is not distinct[task.name].env:
-            raise BadInput(f"two different tasks are named {task.name}: rename one of them")
-    envs = {task.env.__name__: task.env for task in distinct.values()}
-    for task in distinct.values():
-        if task.env is not envs[task.env.__name__]:
-            raise BadInput(f"two different environments are named {task.env.__name__}: rename one of them")
-    return list(distinct.values())
+    envs: dict[str, type] = {}
+    for index, task in enumerate(chosen):
+        if task.name in {other.name for other in chosen[:index]}:
+            raise BadInput(f"two tasks are named {task.name}: rename one of them")
+        if envs.setdefault(task.env.__name__, task.env) is not task.env:
+            raise BadInput(f"two environments are named {task.env.__name__}: rename one of them")
 
 
 def _tensorboard(out: Path) -> Any:
