@@ -243,7 +243,7 @@ def test_views_are_rendered_once(small, monkeypatch):
     with pytest.raises(TypeError):
         views(Car(2))
     with pytest.raises(TypeError):
-        views(Car(1, varied=True))
+        views(Car(1, training=True))
     clear_cache()
     assert cache_size() == (0, 0)
 
@@ -287,5 +287,5 @@ def test_a_cache_that_cannot_be_written_is_said_and_survived(tmp_path, monkeypat
 
 def test_looks_differ_from_car_to_car():
     assert Car(1).look() == Car(2).look() == STUDIO
-    assert Car(1, varied=True).look() not in (Car(2, varied=True).look(), STUDIO)
+    assert Car(1, training=True).look() not in (Car(2, training=True).look(), STUDIO)
     assert len(AZIMUTHS) * len(ELEVATIONS) == 55

@@ -57,7 +57,7 @@ class PictureEncoder(nn.Module):
         passes: list[nn.Module] = []
         for before, after, kernel, pool in zip((3, *channels), channels, (5, 5, 3), pools, strict=False):
             convolution = nn.Conv2d(before, after, kernel, stride=2, padding=kernel // 2)
-            passes += [convolution, pool, nn.GroupNorm(8, after), nn.ReLU()]
+            passes += [convolution, pool, nn.BatchNorm2d(after), nn.ReLU()]
         self.passes = nn.Sequential(*passes)
         self.features = nn.Linear((side // 16) ** 2 * channels[-1], features)
         self.captions = list(captions)
@@ -80,7 +80,7 @@ def caption_loss(
     """- log P(caption): how far what is said of pictures is from what the teacher says of them."""
     said = glimpse.split(list(sizes), dim=1)
     right = torch.cat([part.gather(1, number[:, None]) for part, number in zip(said, captions.T, strict=True)], 1)
-    return -(right + 1e-6).log().sum(1).mean()
+    return -right.clamp_min(1e-30).log().sum(1).mean()
 
 
 def colours(pictures: UInt8[Tensor, "I 4 H H"]) -> Float[Tensor, "I 3 H H"]:

@@ -7,12 +7,12 @@ Axes: S steps, J frames, T time steps of a batch, F fields of an observation, A 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Int
+from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
 from npi.picture import Picture
@@ -78,10 +78,7 @@ class Lessons:
                     table = tables.setdefault(env, {})
                     picture[first + index] = table.setdefault(step.seen[-1], len(table))
         self.picture = torch.tensor(picture, device=device)
-        self.pictures = {
-            env: torch.from_numpy(np.stack([p.pixels for p in table])).permute(0, 3, 1, 2).contiguous().to(device)
-            for env, table in tables.items()
-        }
+        self.pictures = {env: _stack(table).to(device) for env, table in tables.items()}
         self.captions = {env: torch.tensor([p.caption for p in table], device=device) for env, table in tables.items()}
 
     def __len__(self) -> int:
@@ -121,6 +118,15 @@ class Lessons:
 
     def longest_first(self, chosen: np.ndarray) -> np.ndarray:
         return chosen[np.argsort(-self.length[chosen], kind="stable")]
+
+
+def _stack(pictures: Collection[Picture]) -> UInt8[Tensor, "I 4 H H"]:
+    """One by one: they can be gigabytes."""
+    side = next(iter(pictures)).pixels.shape[0]
+    stacked = torch.empty(len(pictures), 4, side, side, dtype=torch.uint8)
+    for place, picture in zip(stacked, pictures, strict=True):
+        place.copy_(torch.from_numpy(picture.pixels).permute(2, 0, 1))
+    return stacked
 
 
 def demonstrations(tasks: Iterable[Task], seed: int) -> Iterator[tuple[str, Frame]]:

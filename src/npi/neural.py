@@ -23,7 +23,7 @@ class Neural:
     """
 
     def __init__(self, model: NPI, env: type[Env]):
-        self.model, self.env = model, env.__name__
+        self.model, self.env = model.eval(), env.__name__
         self.device = model.keys.device
         self.row = {name: index for index, name in enumerate(model.programs)}
         self.calls: dict[tuple[int, ...], Call] = {}

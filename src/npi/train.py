@@ -161,6 +161,7 @@ def count_wrong(
     model: NPI, lessons: Lessons, among: np.ndarray, enough: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which of some frames were looked at, and how many decisions of each are wrong; `enough` wrong frames end it."""
+    model.eval()
     looked_at, wrong = np.zeros_like(among), np.zeros(len(among), dtype=np.int64)
     glimpses = {
         env: torch.zeros(len(pictures), model.config.glimpse(env), device=pictures.device)
@@ -246,6 +247,7 @@ class Training:
     def update(self) -> None:
         """One step of gradient descent on a batch of frames drawn by the curriculum."""
         config, batch = self.config, self.lessons.batch(self.draw())
+        self.model.train()
         told: list[Tensor] = []  # how far what is said of the pictures is from their captions
 
         def see(env: str, which: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
@@ -267,6 +269,8 @@ class Training:
             with torch.no_grad():
                 for average, weight in zip(self.average.parameters(), self.model.parameters(), strict=True):
                     average.lerp_(weight, 1 - keep)
+                for average, statistic in zip(self.average.buffers(), self.model.buffers(), strict=True):
+                    average.copy_(statistic)
         self.updates += 1
         self.loss = loss.item()
 

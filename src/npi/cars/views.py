@@ -27,7 +27,7 @@ import numpy as np
 
 from npi.cars.files import load_mesh
 from npi.cars.mesh import Mesh
-from npi.cars.render import STUDIO, Look, Renderer, varied_look
+from npi.cars.render import STUDIO, Look, Renderer, training_look
 from npi.cars.shapes import make_car
 from npi.disk import write
 from npi.picture import SIDE, Picture
@@ -39,10 +39,10 @@ ELEVATIONS = range(0, 61, 15)
 
 @dataclass(frozen=True)
 class Car:
-    """A made-up car by its number, or the mesh in a file. `varied`: under a look of its own, for training."""
+    """A made-up car by its number, or the mesh in a file. `training`: as training shows it."""
 
     number: int = 0
-    varied: bool = False
+    training: bool = False
     file: str | None = None
     forward: str = "+Z"  # of the mesh in the file
     up: str = "+Y"
@@ -56,7 +56,7 @@ class Car:
         return load_mesh(Path(self.file), self.forward, self.up)
 
     def look(self) -> Look:
-        return varied_look(self.number) if self.varied else STUDIO
+        return training_look(self.number) if self.training else STUDIO
 
     def pictures(self) -> tuple[tuple[Picture, ...], ...]:
         """By azimuth, then by elevation."""
@@ -65,7 +65,7 @@ class Car:
     def key(self) -> str:
         """The name of its file in the cache."""
         how = f"{_code()} {SIDE} {AZIMUTHS} {ELEVATIONS}"
-        facts = hashlib.sha256(f"{how} {self.number} {self.varied} {self.forward} {self.up}".encode())
+        facts = hashlib.sha256(f"{how} {self.number} {self.training} {self.forward} {self.up}".encode())
         if self.file is not None:  # a mesh may draw on other files: what counts is what comes of them
             mesh = self.mesh()
             for part in (mesh.vertices, mesh.faces, mesh.colours, mesh.texture, mesh.uv, *mesh.textures):
@@ -73,7 +73,7 @@ class Car:
         return facts.hexdigest()[:32]
 
 
-@lru_cache(maxsize=320)
+@lru_cache(maxsize=800)
 def _pictures(car: Car) -> tuple[tuple[Picture, ...], ...]:
     """Each with the numbers of its azimuth and elevation on the grid for a caption."""
     return tuple(

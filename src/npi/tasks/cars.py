@@ -21,7 +21,7 @@ from npi.task import BadInput, Env, Task
 
 STEP = 15
 LEFT, RIGHT, UP, DOWN = MOVES = range(4)
-SEEN = range(280)  # the cars of training
+SEEN = range(720)  # the cars of training
 UNSEEN = range(1_000_000, 1_000_056)  # those that only tests look at
 HELD_OUT = 8  # poses of each car of training that no trajectory of training touches
 
@@ -224,7 +224,7 @@ def sample(rng: Random, size: int) -> CarProblem:
     """A car of training, and a way of so many steps that touches none of its poses held out."""
     for number in rng.sample(SEEN, len(SEEN)):
         if ways := _open_pairs(number, size):
-            return CarProblem(Car(number, varied=True), *rng.choice(ways))
+            return CarProblem(Car(number, training=True), *rng.choice(ways))
     raise BadInput(f"no car of training has a way of {size} steps that touches none of its poses held out")
 
 
@@ -294,7 +294,7 @@ def show(pose: Pose) -> str:
 
 def prepare() -> Iterator[tuple[int, int]]:
     """Render all cars of training that are not rendered yet."""
-    cars = [Car(number, varied=True) for number in SEEN]
+    cars = [Car(number, training=True) for number in SEEN]
     for done in render_all(cars):
         yield done, len(cars)
 
