@@ -20,6 +20,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
+from torch.nn import Module
 
 from npi.disk import write
 from npi.model import NPI, ModelConfig
@@ -37,6 +38,7 @@ def save_model(model: NPI, folder: Path, training: Mapping[str, Any]) -> None:
         "format": FORMAT,
         "model": asdict(model.config),
         "programs": model.programs,
+        "generations": model.generations,
         "tasks": model.tasks,
         "training": dict(training),
     }
@@ -74,6 +76,7 @@ def load_model(folder: str | Path = SHIPPED, device: str | torch.device = "cpu")
         config = {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
         config["captions"] = {env: tuple(sizes) for env, sizes in config.get("captions", {}).items()}
         model = NPI(ModelConfig(**config), description["programs"])
+        model.generations = [int(born) for born in description.get("generations", [0] * len(model.programs))]
         model.tasks = dict(description["tasks"])
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
         raise BadInput(f"{folder / CONFIG} does not describe a model of this version: {error}") from error
@@ -85,12 +88,14 @@ def load_model(folder: str | Path = SHIPPED, device: str | torch.device = "cpu")
 def save_training(training: Training, folder: Path) -> None:
     """Write all of a training run, and its model as it would be used now."""
     tensors: dict[str, Tensor] = {}
-    parts = {"model": training.model}
+    parts: dict[str, Module] = {"model": training.model}
     if training.average is not training.model:
         parts["average"] = training.average
+    if training.drill is not None:
+        parts["drill"] = training.drill
     for part, module in parts.items():
         tensors |= {f"{part}.{name}": tensor.detach().cpu() for name, tensor in module.state_dict().items()}
-    for name, parameter in training.model.named_parameters():
+    for name, parameter in training.named_parameters():
         for key, value in training.optimizer.state.get(parameter, {}).items():
             tensors[f"adam.{key}.{name}"] = value.detach().cpu()
     for name in ("error", "accuracy", "wrong"):
@@ -142,7 +147,9 @@ def restore_training(training: Training, folder: Path) -> None:
     _fill(training.model, _part(tensors, "model."), path)
     if training.average is not training.model:
         _fill(training.average, _part(tensors, "average."), path)
-    for name, parameter in training.model.named_parameters():
+    if training.drill is not None:
+        _fill(training.drill, _part(tensors, "drill."), path)
+    for name, parameter in training.named_parameters():
         state = {key: tensors.get(f"adam.{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
         training.optimizer.state[parameter] = {
             key: value.to(parameter) for key, value in state.items() if value is not None
@@ -185,7 +192,7 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise BadInput(f"{path} is damaged or foreign ({error}): copy it again or train it anew") from error
 
 
-def _fill(model: NPI, tensors: Mapping[str, Tensor], path: Path) -> None:
+def _fill(model: Module, tensors: Mapping[str, Tensor], path: Path) -> None:
     wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if wanted != found:

@@ -12,9 +12,9 @@ H  side of a picture                G  width of what is seen in one
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -23,7 +23,7 @@ from torch.nn.utils.rnn import PackedSequence
 
 from npi.encoders import FieldEncoder, PictureEncoder
 from npi.picture import SIDE
-from npi.task import Env
+from npi.task import BadInput, Env
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class ModelConfig:
     pictures: dict[str, int] = field(default_factory=dict)
     captions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     hidden: int = 256
+    fusion: int = 256
     layers: int = 2
     state: int = 128
     program: int = 128
@@ -73,7 +74,24 @@ class Outputs:
     args: tuple[Float[Tensor, "B _"], ...]  # a_{t+1}, one softmax for each argument
 
 
+class Memory(NamedTuple):
+    """Rows of program memory."""
+
+    keys: Float[Tensor, "N K"]  # M_key
+    embeddings: Float[Tensor, "N P"]  # M_prog
+
+
 LSTMState = tuple[Float[Tensor, "L J M"], Float[Tensor, "L J M"]]
+
+
+def guarded(
+    found: Float[Tensor, "B N"], programs: Int[Tensor, " B"], generations: Sequence[int]
+) -> Float[Tensor, "B N"]:
+    """What was found in memory, without what is of a later generation than the program that looks for it."""
+    if not any(generations):
+        return found
+    born = torch.tensor(generations, device=found.device)
+    return found.masked_fill(born > born[programs, None], -torch.inf)
 
 
 class NPI(nn.Module):
@@ -101,9 +119,9 @@ class NPI(nn.Module):
             }
         )
         self.fusion = nn.Sequential(
-            nn.Linear(config.state + config.program, config.hidden),
+            nn.Linear(config.state + config.program, config.fusion),
             nn.ReLU(),
-            nn.Linear(config.hidden, config.hidden),
+            nn.Linear(config.fusion, config.hidden),
         )
         self.lstm = nn.LSTM(config.hidden, config.hidden, config.layers)
         self.end_head = nn.Linear(config.hidden, 1)
@@ -111,18 +129,34 @@ class NPI(nn.Module):
         self.args_head = nn.Linear(config.hidden, sum(config.arguments))
         self.tasks: dict[str, str] = {}  # the tasks it was taught, and by which of their teachers
         self.programs: list[str] = []
-        self.keys = nn.Parameter(torch.empty(0, config.key))  # M_key
-        self.embeddings = nn.Parameter(torch.empty(0, config.program))  # M_prog
-        self.add_programs(programs)
+        self.generations: list[int] = []  # of each program: it may call those of its own and of earlier ones alone
+        self.keys = nn.Parameter(torch.empty(0, config.key))
+        self.embeddings = nn.Parameter(torch.empty(0, config.program))
+        for name in dict.fromkeys(programs):
+            self.add_program(name)
 
-    def add_programs(self, names: Iterable[str]) -> None:
-        """Give each new program a row of memory; the other rows, and everything else, stay as they are."""
-        new = [name for name in dict.fromkeys(names) if name not in self.programs]
-        self.programs += new
-        for memory, scale in (("keys", self.config.key**-0.5), ("embeddings", 1.0)):
-            old: nn.Parameter = getattr(self, memory)
-            rows = torch.randn(len(new), old.shape[1]).to(old) * scale
-            setattr(self, memory, nn.Parameter(torch.cat([old.detach(), rows])))
+    @property
+    def memory(self) -> Memory:
+        return Memory(self.keys, self.embeddings)
+
+    def add_program(
+        self,
+        name: str,
+        key: Float[Tensor, " K"] | None = None,
+        embedding: Float[Tensor, " P"] | None = None,
+        generation: int = 0,
+    ) -> None:
+        """Give a new program a row of memory, at random if none is given; everything else stays as it is."""
+        if name in self.programs:
+            raise BadInput(f"the model has a program {name} already: a name is an identity, so choose another")
+        self.programs.append(name)
+        self.generations.append(generation)
+        if key is None:
+            key = torch.randn(self.config.key) * self.config.key**-0.5
+        if embedding is None:
+            embedding = torch.randn(self.config.program)
+        self.keys = nn.Parameter(torch.cat([self.keys.detach(), key[None].to(self.keys)]))
+        self.embeddings = nn.Parameter(torch.cat([self.embeddings.detach(), embedding[None].to(self.embeddings)]))
 
     def look(self, env: str, colours: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
         """What is seen in pictures; each is worth looking at once, however many steps see it."""
@@ -143,21 +177,28 @@ class NPI(nn.Module):
         programs: Int[Tensor, " B"],
         batch_sizes: Int[Tensor, " T"],
         state: LSTMState | None = None,
+        memory: Memory | None = None,
     ) -> tuple[Outputs, LSTMState]:
         """Advance frames from `state` by packed sequences of steps (see PackedSequence)."""
-        fused = self.fuse(encoded, programs)
+        memory = memory or self.memory
+        fused = self.fuse(encoded, memory.embeddings[programs])  # p_t = M_prog[i_t]
         packed, after = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
-        return self.heads(packed.data), after
+        return self.heads(packed.data, programs, memory), after
 
-    def fuse(self, encoded: Float[Tensor, "B D"], programs: Int[Tensor, " B"]) -> Float[Tensor, "B M"]:
-        embedded = self.embeddings[programs]  # p_t = M_prog[i_t]
+    def fuse(self, encoded: Float[Tensor, "B D"], embedded: Float[Tensor, "B P"]) -> Float[Tensor, "B M"]:
         return self.fusion(torch.cat([encoded, embedded], 1))
 
-    def heads(self, hidden: Float[Tensor, "B M"]) -> Outputs:
+    def heads(self, hidden: Float[Tensor, "B M"], programs: Int[Tensor, " B"], memory: Memory) -> Outputs:
+        stop, key, args = self.say(hidden)
+        return Outputs(stop, guarded(key @ memory.keys.T, programs, self.generations), args)
+
+    def say(
+        self, hidden: Float[Tensor, "B M"]
+    ) -> tuple[Float[Tensor, " B"], Float[Tensor, "B K"], tuple[Float[Tensor, "B _"], ...]]:
         stop = self.end_head(hidden).squeeze(1)  # r_t = f_end(h_t)
         key = self.program_head(hidden)  # k_t = f_prog(h_t)
         args = self.args_head(hidden)  # a_{t+1} = f_arg(h_t)
-        return Outputs(stop, key @ self.keys.T, args.split(self.config.arguments, dim=1))
+        return stop, key, args.split(self.config.arguments, dim=1)
 
     def step(
         self,
@@ -169,11 +210,11 @@ class NPI(nn.Module):
         glimpse: Float[Tensor, "B G"] | None = None,
     ) -> tuple[Outputs, LSTMState]:
         """One step of many frames of one environment."""
-        fused = self.fuse(self.encode(env, seen, args, glimpse), programs)
+        fused = self.fuse(self.encode(env, seen, args, glimpse), self.embeddings[programs])  # p_t = M_prog[i_t]
         after = []
         # Not through nn.LSTM: at batch 1 it takes ten times as long.
         for weights, *before in zip(self.lstm.all_weights, *state, strict=True):
             fused, cell = torch.lstm_cell(fused, before, *weights)
             after.append((fused, cell))
         hidden, cells = map(torch.stack, zip(*after, strict=True))
-        return self.heads(fused), (hidden, cells)
+        return self.heads(fused, programs, self.memory), (hidden, cells)

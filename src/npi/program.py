@@ -244,9 +244,16 @@ def _invoke(program: Program, env: Any, args: tuple[int, ...]) -> None:
 
 def record(env: Any, program: Program, *args: int, limits: Limits = Limits()) -> list[Frame]:
     """Run a program on an environment and return its frames, in the order in which they were entered."""
+    return record_programs(env, program, *args, limits=limits)[0]
+
+
+def record_programs(
+    env: Any, program: Program, *args: int, limits: Limits = Limits()
+) -> tuple[list[Frame], dict[str, Program]]:
+    """The frames of a run, as `record` gives them, and the programs that took part in it, by name."""
     recorder = _Recorder(env, limits)
     _watch(recorder, program, args)
-    return [Frame(call, tuple(steps)) for call, steps in recorder.frames]
+    return [Frame(call, tuple(steps)) for call, steps in recorder.frames], recorder.programs
 
 
 def count_steps(env: Any, program: Program, *args: int, limits: Limits = Limits()) -> int:

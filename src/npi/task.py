@@ -119,6 +119,7 @@ class Task(Generic[Problem, Answer]):
     also            programs taught although `main` does not call them; each is demonstrated after `main` returned
     judged_on       a random problem of a given size to judge by, where it must not be one that training may show
     prepare         work to be done before recording; yields how much is done, and of how much
+    builds_on       programs of other tasks that it calls: whoever is to be taught it must know them
     """
 
     name: str
@@ -136,6 +137,7 @@ class Task(Generic[Problem, Answer]):
     also: tuple[Program, ...] = ()
     judged_on: Callable[[Random, int], Problem] | None = None
     prepare: Callable[[], Iterator[tuple[int, int]]] | None = None
+    builds_on: tuple[Program, ...] = ()
 
     @property
     def call(self) -> Call:

@@ -19,10 +19,12 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
+from npi.drill import Drill
 from npi.encoders import caption_loss, colours
 from npi.lessons import Batch, Lessons, demonstrations, programs_of
-from npi.model import NPI, ModelConfig, Outputs
-from npi.program import record
+from npi.model import NPI, Memory, ModelConfig, Outputs
+from npi.practice import Practice
+from npi.program import Frame, record
 from npi.task import Task
 from npi.vary import vary
 
@@ -31,7 +33,8 @@ from npi.vary import vary
 class TrainConfig:
     """How to train.
 
-    batch, steps            frames per update, and how many steps they may have together: fewer long frames are drawn
+    batch, pictures, practice   frames per update: without pictures, with them, and of practice programs
+    steps                   how many steps the frames of each kind may have together: fewer long frames are drawn
     updates                 give up after so many
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
     decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
@@ -43,11 +46,13 @@ class TrainConfig:
     estimate_every, estimate_frames   how often errors are estimated, and on how many frames of each program
     settle                  updates on frames drawn with equal chances once all are right: what is right becomes sure,
                             and holds for more that was never shown
-    goal                    the share of each program's frames that must be right: all, where there are no pictures
+    goal                    the share of each program's frames with pictures that must be right; of the others, all
     caption                 how much it counts to say of each picture what the teacher says of it
     """
 
     batch: int = 128
+    pictures: int = 112
+    practice: int = 512
     steps: int = 640
     updates: int = 6_000
     learning_rate: float = 1e-3
@@ -64,26 +69,24 @@ class TrainConfig:
     estimate_every: int = 50
     estimate_frames: int = 256
     settle: int = 200
-    goal: float = 1.0
+    goal: float = 0.99
     caption: float = 1.0
 
 
 FAST = TrainConfig()
 PICTURES = TrainConfig(
-    batch=112,
     updates=3_400,
     decay_every=540,
     floor=0.02,
     average=0.99,
-    temperature=0.05,
     uniform=0.5,
-    review=0.0,
     estimate_every=100,
     settle=3_400,  # to the end: a picture can always be varied once more
-    goal=0.99,
 )
 PAPER = TrainConfig(
     batch=1,
+    pictures=1,
+    practice=1,
     steps=1,
     updates=2_000_000,
     learning_rate=1e-4,
@@ -118,8 +121,8 @@ class Metrics:
 See: TypeAlias = Callable[[str, Int[Tensor, " I"]], Float[Tensor, "I G"]]  # some of an environment's pictures, encoded
 
 
-def outputs(model: NPI, lessons: Lessons, batch: Batch, see: See) -> Outputs:
-    """What the model says at every step of a batch."""
+def outputs(model: NPI, lessons: Lessons, batch: Batch, see: See, memory: Memory | None = None) -> Outputs:
+    """What the model says at every step of a batch, with its own memory or another."""
 
     def encode(env: str, seen: Tensor, args: Tensor, picture: Tensor) -> Tensor:
         if env not in lessons.pictures:
@@ -135,7 +138,7 @@ def outputs(model: NPI, lessons: Lessons, batch: Batch, see: See) -> Outputs:
             mine = batch.env == index
             if mine.any():
                 encoded[mine] = encode(env, batch.seen[mine, :fields], batch.args[mine], batch.picture[mine])
-    said, _ = model.core(encoded, batch.program, batch.going)
+    said, _ = model.core(encoded, batch.program, batch.going, memory=memory)
     return said
 
 
@@ -198,37 +201,64 @@ def follows(model: NPI, task: Task, problem: Any) -> bool:
 
 
 def begin(
-    tasks: Sequence[Task], config: TrainConfig = FAST, seed: int = 0, device: str | torch.device = "cpu"
+    tasks: Sequence[Task],
+    config: TrainConfig = FAST,
+    seed: int = 0,
+    device: str | torch.device = "cpu",
+    practice: Sequence[tuple[Practice, list[Frame]]] = (),
 ) -> Training:
-    """Record the teachers of some tasks and set up a new model to learn from them."""
+    """Record the teachers of some tasks and set up a new model to learn from them, and from practice programs."""
     frames = list(demonstrations(tasks, seed))
     programs = programs_of(frames)
     torch.manual_seed(seed)
-    model = NPI(ModelConfig.of({task.env: None for task in tasks}), programs)
+    widths = {"program": 256, "fusion": 1024} if practice else {}  # room for more than the tasks' own programs
+    model = NPI(ModelConfig.of({task.env: None for task in tasks}, **widths), programs)
     model.tasks = {task.name: task.teacher for task in tasks}
-    return Training(model.to(device), Lessons(frames, programs, device), config, seed)
+    drill = Drill(model, practice, device).to(device) if practice else None
+    return Training(model.to(device), Lessons(frames, programs, device), config, seed, drill)
+
+
+@dataclass(frozen=True)
+class Unit:
+    """What the curriculum chooses between: the frames of one program, with pictures or without."""
+
+    row: int
+    pictured: bool
+    frames: np.ndarray
 
 
 class Training:
     """One training run."""
 
-    def __init__(self, model: NPI, lessons: Lessons, config: TrainConfig, seed: int):
-        self.model, self.lessons, self.config, self.seed = model, lessons, config, seed
+    def __init__(self, model: NPI, lessons: Lessons, config: TrainConfig, seed: int, drill: Drill | None = None):
+        self.model, self.lessons, self.config, self.seed, self.drill = model, lessons, config, seed, drill
         self.average = copy.deepcopy(model).requires_grad_(False) if config.average else model
         self.average.lstm.flatten_parameters()  # a copy's weights lie apart, which slows CUDA down
         self.optimizer = torch.optim.Adam(
-            model.parameters(), lr=config.learning_rate, betas=(0.9, config.beta2), fused=True
+            dict(self.named_parameters()).values(), lr=config.learning_rate, betas=(0.9, config.beta2), fused=True
         )
         self.rng = np.random.default_rng(seed)
         self.updates = 0
         self.loss = float("nan")
-        self.frames_of = [np.nonzero(lessons.program == row)[0] for row in range(len(lessons.programs))]
-        # Each program's share of wrong decisions and of right frames, and the frames found wrong, at the last estimate.
-        self.error = np.array([1.0 if len(frames) else -np.inf for frames in self.frames_of])
-        self.accuracy = np.zeros(len(self.frames_of))
+        pictured = np.array([env in lessons.pictures for env in lessons.envs])[lessons.env]
+        units = [
+            Unit(row, shows, np.nonzero((lessons.program == row) & (pictured == shows))[0])
+            for row in range(len(lessons.programs))
+            for shows in (False, True)
+        ]
+        self.units = [unit for unit in units if len(unit.frames)]
+        # Each unit's share of wrong decisions and of right frames, and the frames found wrong, at the last estimate.
+        self.error = np.ones(len(self.units))
+        self.accuracy = np.zeros(len(self.units))
         self.wrong = np.zeros(len(lessons), dtype=bool)
         self.learnt = False
         self.settled = 0
+
+    def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        """Everything that is trained."""
+        yield from self.model.named_parameters()
+        if self.drill is not None:
+            yield from self.drill.named_parameters(prefix="drill")
 
     @property
     def done(self) -> bool:
@@ -239,7 +269,7 @@ class Training:
         while not self.done and self.updates < self.config.updates:
             self.settled += self.learnt
             self.update()
-            due = self.updates % self.config.estimate_every == 0 and (not self.learnt or self.config.goal < 1)
+            due = self.updates % self.config.estimate_every == 0 and (not self.learnt or bool(self.lessons.pictures))
             if due or self.done:
                 self.estimate()
             yield self.metrics()
@@ -257,9 +287,11 @@ class Training:
             return glimpse
 
         loss = loss_of(outputs(self.model, self.lessons, batch, see), batch).mean() + config.caption * sum(told)
+        if self.drill is not None:
+            loss = loss + self.practise(self.drill)
         self.optimizer.zero_grad()
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
+        torch.nn.utils.clip_grad_norm_([parameter for _, parameter in self.named_parameters()], config.clip)
         rate = config.learning_rate * max(config.floor, config.decay ** (self.updates / config.decay_every))
         for group in self.optimizer.param_groups:
             group["lr"] = rate * min(1.0, (self.updates + 1) / config.warmup)
@@ -274,62 +306,86 @@ class Training:
         self.updates += 1
         self.loss = loss.item()
 
+    def practise(self, drill: Drill) -> Float[Tensor, ""]:
+        """How far a batch of practice programs is from being run as they should be."""
+        batch = drill.lessons.batch(drill.draw(self.config.practice, self.rng))
+        batch, memory = drill.memory(self.model, batch, self.rng)
+        return loss_of(outputs(self.model, drill.lessons, batch, drill.told, memory), batch).mean()
+
     def draw(self) -> np.ndarray:
-        """Choose frames: programs by a softmax over their errors, frames of a program with equal chances."""
-        config, rng, frames_of = self.config, self.rng, self.frames_of
+        """Choose frames: those with pictures and those without each have their part, so that neither starves."""
+        parts = [
+            self.draw_from(np.array([unit.pictured == pictured for unit in self.units]), count)
+            for pictured, count in ((False, self.config.batch), (True, self.config.pictures))
+            if any(unit.pictured == pictured for unit in self.units)
+        ]
+        return self.lessons.longest_first(np.concatenate(parts))
+
+    def draw_from(self, among: np.ndarray, batch: int) -> np.ndarray:
+        """Choose among some units by a softmax over their errors, and their frames with equal chances."""
+        config, rng = self.config, self.rng
+        units = [unit for unit, chosen in zip(self.units, among, strict=True) if chosen]
         if self.learnt:
-            frames = np.concatenate(frames_of)
-            return self.fit(frames[rng.integers(len(frames), size=config.batch)])
-        taught = np.array([len(frames) > 0 for frames in frames_of])
-        weight = np.exp((self.error - self.error.max()) / config.temperature) * taught
-        share = (1 - config.uniform) * weight / weight.sum() + config.uniform * taught / taught.sum()
+            frames = np.concatenate([unit.frames for unit in units])
+            return self.fit(frames[rng.integers(len(frames), size=batch)])
+        error = self.error[among]
+        weight = np.exp((error - error.max()) / config.temperature)
+        share = (1 - config.uniform) * weight / weight.sum() + config.uniform / len(units)
         chosen = [
-            frames[rng.integers(len(frames), size=count)]
-            for frames, count in zip(frames_of, rng.multinomial(config.batch, share), strict=True)
+            unit.frames[rng.integers(len(unit.frames), size=count)]
+            for unit, count in zip(units, rng.multinomial(batch, share), strict=True)
             if count
         ]
-        wrong = np.sort(np.concatenate([frames[self.wrong[frames]] for frames in frames_of]))
-        if config.review and len(wrong):
-            chosen.append(wrong[rng.integers(len(wrong), size=max(1, round(config.review * config.batch)))])
+        wrong = np.sort(np.concatenate([unit.frames[self.wrong[unit.frames]] for unit in units]))
+        if config.review and len(wrong) and not units[0].pictured:  # a picture is another one every time
+            chosen.append(wrong[rng.integers(len(wrong), size=max(1, round(config.review * batch)))])
         return self.fit(rng.permutation(np.concatenate(chosen)))
 
     def fit(self, frames: np.ndarray) -> np.ndarray:
         """As many of these frames as have no more steps together than a batch may have, and at least one."""
         fitting = self.lessons.length[frames].cumsum() <= self.config.steps
         fitting[0] = True
-        return self.lessons.longest_first(frames[fitting])
+        return frames[fitting]
 
     def estimate(self) -> None:
-        """Look at some frames of each program, and at those wrong last time; if all are right, at every frame."""
-        sampled = np.zeros(len(self.lessons), dtype=bool)
-        for frames in self.frames_of:
+        """Look at some frames of each unit, and at those wrong last time; if all are right, at every frame.
+
+        Not so where there are pictures: some of them are always taken for others, so a sample must do.
+        """
+        sampled, pictured = np.zeros((2, len(self.lessons)), dtype=bool)
+        for unit in self.units:
+            frames = unit.frames
+            pictured[frames] = unit.pictured
             if len(frames) > self.config.estimate_frames:
                 frames = self.rng.choice(frames, self.config.estimate_frames, replace=False)
             sampled[frames] = True
-        looked_at, mistakes = self.count_wrong(sampled | self.wrong if self.config.review else sampled)
-        if not mistakes.any() and self.config.goal == 1:
-            looked_at, mistakes = self.count_wrong(np.ones_like(looked_at))
+        review = self.wrong & ~pictured if self.config.review else False
+        looked_at, mistakes = self.count_wrong(sampled | review)
+        if not mistakes[~pictured].any() and not self.learnt:
+            looked_at, mistakes = self.count_wrong(sampled | ~pictured)
         self.wrong = mistakes > 0
-        for row, frames in enumerate(self.frames_of):
-            mine = frames[looked_at[frames]]
+        for index, unit in enumerate(self.units):
+            mine = unit.frames[looked_at[unit.frames]]
             if len(mine):
-                self.error[row] = mistakes[mine].sum() / self.lessons.length[mine].sum()
-                self.accuracy[row] = 1 - self.wrong[frames[sampled[frames]]].mean()
-        taught = [row for row, frames in enumerate(self.frames_of) if len(frames)]
-        reached = not mistakes.any() if self.config.goal == 1 else self.accuracy[taught].min() >= self.config.goal
-        self.learnt = bool(reached)
+                self.error[index] = mistakes[mine].sum() / self.lessons.length[mine].sum()
+                self.accuracy[index] = 1 - self.wrong[unit.frames[sampled[unit.frames]]].mean()
+        enough = all(
+            accuracy >= self.config.goal
+            for unit, accuracy in zip(self.units, self.accuracy, strict=True)
+            if unit.pictured
+        )
+        self.learnt = enough and not mistakes[~pictured].any()
         if not self.learnt:
             self.settled = 0
 
     def count_wrong(self, among: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Which frames were looked at, and how many wrong decisions each has. Enough wrong frames end the search."""
-        enough = self.config.estimate_frames if among.all() else None
+        enough = self.config.estimate_frames if among.mean() > 0.9 else None
         return count_wrong(self.average, self.lessons, among, enough)
 
     def metrics(self) -> Metrics:
-        accuracy = {
-            name: float(share)
-            for name, share, frames in zip(self.lessons.programs, self.accuracy, self.frames_of, strict=True)
-            if len(frames)
-        }
+        accuracy: dict[str, float] = {}
+        for unit, share in zip(self.units, self.accuracy.tolist(), strict=True):
+            name = self.lessons.programs[unit.row]
+            accuracy[name] = min(share, accuracy.get(name, 1.0))
         return Metrics(self.updates, self.loss, accuracy, self.learnt, self.settled)

@@ -17,11 +17,12 @@ from npi import __version__
 from npi.cli.cars import cars
 from npi.cli.measure import bench, check, evaluate
 from npi.cli.run import demo, run
+from npi.cli.teach import teach
 from npi.cli.train import train
 from npi.task import BadInput
 
 app = tyro.extras.SubcommandApp()
-for command in (demo, run, train, evaluate, check, bench, cars):
+for command in (demo, run, train, teach, evaluate, check, bench, cars):
     app.command(command)
 
 

@@ -113,7 +113,7 @@ def train(
     if not json:
         where = f"{training.model.keys.device.type}, {torch.get_num_threads()} threads"
         print(
-            f"{len(training.lessons):,} distinct frames of {len(training.frames_of) - 1} programs; {where}",
+            f"{len(training.lessons):,} distinct frames of {len(training.metrics().accuracy)} programs; {where}",
             file=sys.stderr,
         )
     command = f"npi train {shlex.join(names)} --out {shlex.quote(str(out))} --teacher {teacher} --resume"

@@ -1,0 +1,297 @@
+"""Teaching: new programs by new rows of memory, with everything else frozen.
+
+A row is a key, by which a program is found, and an embedding, by which it is run. Rows are found by gradient descent
+from several beginnings side by side, each a pupil of its own; the core, the encoders and every other row stay as they
+are. `learn` teaches many unrelated programs at once, which costs little more than one.
+
+Axes as in model.py, with U pupils, W new programs of a pupil, S steps of a batch.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.utils.rnn import PackedSequence
+
+from npi.encoders import colours
+from npi.lessons import Batch, Lessons
+from npi.model import NPI, Memory, Outputs, guarded
+from npi.program import Call, Frame
+from npi.task import BadInput, Task, distinct_frames
+from npi.train import loss_of, wrong_steps
+
+
+@dataclass(frozen=True)
+class TeachConfig:
+    """How to teach.
+
+    pupils          beginnings side by side; the first to have every frame right is taken
+    updates         give up after so many
+    frames          of each pupil's frames, how many are drawn for an update
+    learning_rate   of Adam; it falls to nothing along a cosine
+    spread          how large the rows are at first
+    estimate_every  how often all frames are looked at
+    """
+
+    pupils: int = 4
+    updates: int = 600
+    frames: int = 48
+    learning_rate: float = 0.05
+    spread: float = 0.5
+    estimate_every: int = 25
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What is to be taught: the frames of new programs, and perhaps of old ones that must not suffer."""
+
+    env: str
+    programs: tuple[str, ...]
+    frames: Sequence[Frame]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What came of a lesson: the rows, and how many of its frames they get wrong."""
+
+    memory: Memory
+    wrong: int
+    frames: int
+    updates: int
+
+
+class Class:
+    """Lessons given side by side, each to several pupils."""
+
+    def __init__(
+        self, model: NPI, lessons: Sequence[Lesson], config: TeachConfig, seed: int, generation: int | None = None
+    ):
+        """`generation` is that of the new programs; one of their own if none is given."""
+        self.model, self.config = copy.deepcopy(model).eval().requires_grad_(False), config
+        self.model.lstm.train()  # it has no dropout, and CUDA gives no gradients otherwise
+        device = model.keys.device
+        self.own = len(model.programs)
+        # Programs of different lessons may have the same names: in the table of frames each has one of its own.
+        names = [*model.programs]
+        pairs: list[tuple[str, Frame]] = []
+        of: list[int] = []
+        new: list[dict[str, int]] = []
+        for number, lesson in enumerate(lessons):
+            new.append({name: self.own + index for index, name in enumerate(lesson.programs)})
+            pairs += [(lesson.env, frame) for frame in lesson.frames]
+            of += [number] * len(lesson.frames)
+        self.most = max(len(lesson.programs) for lesson in lessons)
+        names += [f"new {index}" for index in range(self.most)]
+        born = max(model.generations) + 1 if generation is None else generation
+        self.generations = [*model.generations, *[born] * self.most]
+        renamed = [
+            (env, _renamed(frame, {name: names[row] for name, row in new[number].items()}))
+            for (env, frame), number in zip(pairs, of, strict=True)
+        ]
+        self.table = Lessons(renamed, names, device)
+        self.frames_of = [np.nonzero(np.array(of) == number)[0] for number in range(len(lessons))]
+        self.encoded = self.encode()
+        self.rng = np.random.default_rng(seed)
+        generator = torch.Generator().manual_seed(seed)
+        pupils = (len(lessons) * config.pupils, self.most)
+        keys = torch.nn.functional.normalize(torch.randn(*pupils, model.config.key, generator=generator), dim=-1)
+        embeddings = config.spread * torch.randn(*pupils, model.config.program, generator=generator)
+        self.keys = torch.nn.Parameter(keys.to(device))
+        self.embeddings = torch.nn.Parameter(embeddings.to(device))
+
+    @torch.no_grad()
+    def encode(self) -> Float[Tensor, "S D"]:
+        """What the frozen encoders make of every step: it never changes, so once is enough."""
+        model, table = self.model, self.table
+        encoded = torch.empty(len(table.stop), model.config.state, device=table.stop.device)
+        frame = np.repeat(np.arange(len(table)), table.length)
+        env = torch.from_numpy(table.env[frame]).to(encoded.device)
+        args = table.args[torch.from_numpy(frame).to(encoded.device)]
+        for index, (name, fields) in enumerate(zip(table.envs, table.fields, strict=True)):
+            mine = torch.nonzero(env == index)[:, 0]
+            glimpse = None
+            if name in table.pictures:
+                seen = [model.look(name, colours(part)) for part in table.pictures[name].split(256)]
+                glimpse = torch.cat(seen)
+            for part in mine.split(1 << 16):
+                shown = None if glimpse is None else glimpse[table.picture[part]]
+                encoded[part] = model.encode(name, table.seen[part, :fields], args[part], shown)
+        return encoded
+
+    def outputs(self, batch: Batch, encoded: Float[Tensor, "S D"], pupil: Int[Tensor, " S"]) -> Outputs:
+        """What the frozen core says at every step, each step with the rows of its pupil beside the model's own."""
+        model = self.model
+        new = (batch.program - self.own).clamp_min(0)
+        old = model.embeddings[batch.program.clamp_max(self.own - 1)]
+        embedded = torch.where((batch.program < self.own)[:, None], old, self.embeddings[pupil, new])
+        packed, _ = model.lstm(PackedSequence(model.fuse(encoded, embedded), batch.going))
+        stop, key, args = model.say(packed.data)
+        found = torch.cat([key @ model.keys.T, torch.einsum("sk,swk->sw", key, self.keys[pupil])], 1)
+        return Outputs(stop, guarded(found, batch.program, self.generations), args)
+
+    def batch(self, frames: np.ndarray, pupils: np.ndarray) -> tuple[Batch, Float[Tensor, "S D"], Int[Tensor, " S"]]:
+        order = np.argsort(-self.table.length[frames], kind="stable")
+        batch = self.table.batch(frames[order])
+        column = batch.frame
+        first = torch.from_numpy(self.table.first[frames[order]]).to(column.device)
+        going = batch.going.to(column.device)
+        time = torch.repeat_interleave(torch.arange(len(going), device=column.device), going)
+        return batch, self.encoded[first[column] + time], torch.from_numpy(pupils[order]).to(column.device)[column]
+
+    def learn(self) -> Iterator[list[Rows]]:
+        """Teach until every lesson is learnt or the updates are used up; yield what is reached at each estimate."""
+        config, count = self.config, self.config.pupils
+        optimizer = torch.optim.Adam([self.keys, self.embeddings], lr=config.learning_rate, betas=(0.9, 0.98))
+        best = [self.estimate(lesson, 0) for lesson in range(len(self.frames_of))]
+        open_lessons = set(range(len(self.frames_of)))
+        for update in range(config.updates):
+            frames, pupils = [], []
+            for lesson in sorted(open_lessons):
+                among = self.frames_of[lesson]
+                for pupil in range(lesson * count, (lesson + 1) * count):
+                    frames.append(among[self.rng.integers(len(among), size=config.frames)])
+                    pupils.append(np.full(config.frames, pupil))
+            batch, encoded, pupil = self.batch(np.concatenate(frames), np.concatenate(pupils))
+            # A sum over pupils: each has gradients of its own, whatever the others do.
+            loss = loss_of(self.outputs(batch, encoded, pupil), batch).sum() / config.frames
+            optimizer.zero_grad()
+            loss.backward()
+            for group in optimizer.param_groups:
+                group["lr"] = config.learning_rate * 0.5 * (1 + np.cos(np.pi * update / config.updates))
+            optimizer.step()
+            if (update + 1) % config.estimate_every == 0 or update + 1 == config.updates:
+                for lesson in sorted(open_lessons):
+                    rows = self.estimate(lesson, update + 1)
+                    if rows.wrong < best[lesson].wrong:
+                        best[lesson] = rows
+                    if not rows.wrong:
+                        open_lessons.discard(lesson)
+                yield best
+                if not open_lessons:
+                    return
+
+    def estimate(self, lesson: int, updates: int) -> Rows:
+        """The best of a lesson's pupils, on all of its frames."""
+        first, count = lesson * self.config.pupils, self.config.pupils
+        wrong = [self.count_wrong(lesson, first + index) for index in range(count)]
+        chosen = first + int(np.argmin(wrong))
+        memory = Memory(self.keys[chosen].detach().clone(), self.embeddings[chosen].detach().clone())
+        return Rows(memory, min(wrong), len(self.frames_of[lesson]), updates)
+
+    @torch.no_grad()
+    def count_wrong(self, lesson: int, pupil: int) -> int:
+        wrong = 0
+        frames = self.table.longest_first(self.frames_of[lesson])
+        for start in range(0, len(frames), 1024):
+            part = frames[start : start + 1024]
+            batch, encoded, pupils = self.batch(part, np.full(len(part), pupil))
+            steps: Bool[Tensor, " S"] = wrong_steps(self.outputs(batch, encoded, pupils), batch)
+            wrong += len(batch.frame[steps].unique())
+        return wrong
+
+
+def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
+    def renamed(call: Call) -> Call:
+        return call._replace(program=names.get(call.program, call.program))
+
+    steps = (step._replace(decision=step.decision and renamed(step.decision)) for step in frame.steps)
+    return Frame(renamed(frame.call), tuple(steps))
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What came of teaching a task. `model` is new, and has the new rows; where `wrong` is not 0 it is not learnt."""
+
+    model: NPI
+    programs: tuple[str, ...]
+    wrong: int
+    frames: int
+    updates: int
+
+    @property
+    def learnt(self) -> bool:
+        return not self.wrong
+
+
+def teach(
+    model: NPI,
+    task: Task,
+    rehearse: Sequence[Task] = (),
+    config: TeachConfig = TeachConfig(),
+    seed: int = 0,
+    progress: Callable[[int, int, int], None] = lambda updates, wrong, frames: None,
+) -> Taught:
+    """Teach a model the new programs of a task by new rows of memory alone; the model given stays as it is.
+
+    Without `rehearse`, old programs are kept from calling new ones, so that they run as before whatever was taught.
+    With it, they may: frames of these old tasks are then learnt again beside the new ones.
+    """
+    new, frames = new_programs(model, task, seed)
+    old = [frame for known in rehearse for frame in _rehearsal(model, known, seed)]
+    lesson = Lesson(task.env.__name__, new, [*frames, *old])
+    generation = max(model.generations) + (0 if rehearse else 1)
+    pupils = Class(model, [lesson], config, seed, generation)
+    reached = pupils.estimate(0, 0)
+    for made, (reached,) in enumerate(pupils.learn(), 1):
+        progress(made * config.estimate_every, reached.wrong, reached.frames)
+    taught = copy.deepcopy(model)
+    for name, key, embedding in zip(new, *reached.memory, strict=False):
+        taught.add_program(name, key, embedding, generation)
+    taught.tasks = {**model.tasks, task.name: task.teacher}
+    check_frozen(model, taught)
+    return Taught(taught.eval(), new, reached.wrong, reached.frames, reached.updates)
+
+
+def new_programs(model: NPI, task: Task, seed: int = 0) -> tuple[tuple[str, ...], list[Frame]]:
+    """The programs of a task that a model does not know, and their frames, if it can be taught them."""
+    env = task.env.__name__
+    if env not in model.config.encoders:
+        raise BadInput(
+            f"the model cannot be taught {task.name}: it has no encoder for {env}, only for "
+            f"{', '.join(model.config.encoders)}. Teaching adds programs, not senses: train a model that sees it with: "
+            f"npi train {task.name} --out DIR"
+        )
+    if missing := [known.name for known in task.builds_on if known.name not in model.programs]:
+        raise BadInput(
+            f"{task.name} calls {', '.join(missing)}, which the model does not know; it knows "
+            f"{', '.join(model.programs)}. Train a model that does"
+        )
+    recorded = distinct_frames(task, task.examples_of(seed))
+    new = tuple(dict.fromkeys(f.call.program for f in recorded if f.call.program not in model.programs))
+    if task.main.name not in new:
+        raise BadInput(f"the model has a program {task.main.name} already: run it, or give the new one another name")
+    return new, [frame for frame in recorded if frame.call.program in new]
+
+
+def _rehearsal(model: NPI, task: Task, seed: int) -> list[Frame]:
+    few = replace(task, examples=4)
+    return [frame for frame in distinct_frames(few, few.examples_of(seed)) if frame.call.program in model.programs]
+
+
+class NotFrozen(AssertionError):
+    """Teaching changed something that was to stay as it is."""
+
+
+def check_frozen(before: NPI, after: NPI) -> None:
+    """Raise unless every tensor, and every old row of memory, is the same to the last byte."""
+    old, new = before.state_dict(), after.state_dict()
+    rows = len(before.programs)
+    changed = [
+        name
+        for name, tensor in old.items()
+        if not _same(tensor, new[name][:rows] if name in ("keys", "embeddings") else new[name])
+    ]
+    if after.programs[:rows] != before.programs or after.generations[:rows] != before.generations:
+        changed.append("the order of programs")
+    if changed:
+        raise NotFrozen(f"teaching changed what was to stay as it is: {', '.join(changed)}; nothing was written")
+
+
+def _same(first: Tensor, second: Tensor) -> bool:
+    return first.dtype == second.dtype and first.cpu().numpy().tobytes() == second.cpu().numpy().tobytes()
