@@ -22,6 +22,7 @@ NO_TORCH = [
     "npi.view",
     "npi.cli",
     "npi.evaluation",
+    "npi.practice",
 ]
 NO_TORCH += [f"npi.tasks.{name}" for name in npi.tasks.names()]
 
@@ -59,9 +60,12 @@ BELOW = {  # what a module may import from the package, as in the order of the p
     "evaluation": {"program", "task", "interpret"},
     "encoders": set(),
     "vary": set(),
-    "model": {"encoders", "picture", "task"},
+    "model": {"checkpoint", "encoders", "picture", "task"},  # the first when asked to load or save
     "lessons": {"picture", "program", "task"},
-    "train": {"encoders", "lessons", "model", "program", "task", "vary"},
+    "practice": {"picture", "program", "task", "tasks"},
+    "drill": {"lessons", "model", "practice", "program"},
+    "train": {"drill", "encoders", "lessons", "model", "practice", "program", "task", "vary"},
+    "teach": {"encoders", "lessons", "model", "program", "task", "train"},
     "neural": {"encoders", "picture", "program", "task", "interpret", "model"},
     "checkpoint": {"disk", "model", "models", "task", "train"},
     "progress": {"train"},

@@ -142,6 +142,9 @@ def test_evaluate_counts_trajectories(npi, untrained, tmp_path):
     assert rows["seen cars, poses held out"]["problems"] == cars.HELD_OUT
     assert rows["unseen cars"]["answers"] < 20
     assert npi("cars", "evaluate", "--model", untrained, "--meshes", tmp_path / "gone")[0] == 2
+    code, _, err = npi("cars", "evaluate", "--model", untrained, "--unseen-from", 0)
+    assert code == 2
+    assert "are those of training" in err
     assert npi("cars", "evaluate", "--model", untrained, "--meshes", tmp_path)[0] == 2
 
 
@@ -160,6 +163,6 @@ def test_rendering_can_be_interrupted(tmp_path):
     assert process.returncode == 130
     assert said.strip().splitlines()[-1] == "npi: interrupted"
     assert "Traceback" not in said
-    assert 0 < len(list(views.glob("*.npz"))) < 280
+    assert 0 < len(list(views.glob("*.npz"))) < 720
     assert not list(views.glob("*.part"))
     assert not (tmp_path / "out").exists()

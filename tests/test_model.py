@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from npi import NPI, ModelConfig
+from npi import NPI, BadInput, ModelConfig
 from npi.tasks.addition import AdditionPad
 from npi.tasks.sorting import SortingPad
 
@@ -32,7 +32,10 @@ def test_a_configuration_fits_all_its_environments():
 def test_rows_can_be_added_and_leave_the_rest_alone():
     model = small()
     before = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-    model.add_programs(["MAX", "ADD", "RJMP"])
+    model.add_program("MAX")
+    model.add_program("RJMP", generation=1)
+    with pytest.raises(BadInput, match="has a program ADD already"):
+        model.add_program("ADD")
     assert model.programs == [*NAMES, "MAX", "RJMP"]
     for name, tensor in model.state_dict().items():
         assert torch.equal(tensor[:3] if name in ("keys", "embeddings") else tensor, before[name])
@@ -44,7 +47,17 @@ def test_a_program_is_found_by_content():
     model = small()
     hidden = torch.randn(5, 16)
     key = model.program_head(hidden)
-    assert torch.allclose(model.heads(hidden).program, torch.stack([key @ row for row in model.keys], 1), atol=1e-5)
+    found = model.heads(hidden, torch.zeros(5, dtype=torch.long), model.memory).program
+    assert torch.allclose(found, torch.stack([key @ row for row in model.keys], 1), atol=1e-5)
+
+
+def test_a_program_cannot_find_those_of_later_generations():
+    model = small()
+    model.add_program("NEW", generation=1)
+    programs = torch.tensor([0, 3, 1, 3])
+    found = model.heads(torch.randn(4, 16), programs, model.memory).program
+    assert found[:, 3].isfinite().tolist() == [False, True, False, True]
+    assert found[:, :3].isfinite().all()
 
 
 def test_steps_one_by_one_are_a_sequence():
@@ -73,4 +86,4 @@ def test_shapes_are_checked_in_the_test_run():
     with pytest.raises(Exception, match="Type-check"):
         model.encode("AdditionPad", seen.float(), args)
     with pytest.raises(Exception, match="Type-check"):
-        model.heads(torch.zeros(3, 4, 5))
+        model.say(torch.zeros(3, 4, 5))

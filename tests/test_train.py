@@ -52,10 +52,9 @@ def test_every_distinct_frame_is_kept_once():
 def test_the_curriculum_turns_to_the_programs_with_the_largest_error():
     training = begin([few("sorting")], replace(FAST, uniform=0.0, review=0.0))
     worst = training.lessons.programs.index("COMPSWAP")
-    training.error[:] = np.where(np.isfinite(training.error), 0.0, -np.inf)
-    training.error[worst] = 0.5
+    training.error[:] = [0.5 if unit.row == worst else 0.0 for unit in training.units]
     assert set(training.lessons.program[training.draw()]) == {worst}
-    training.error[worst] = 0.0
+    training.error[:] = 0.0
     assert len(set(training.lessons.program[training.draw()])) == 7
 
 
@@ -76,19 +75,23 @@ def test_the_papers_configuration_is_the_papers():
     assert len(training.draw()) == 1
 
 
-@pytest.mark.parametrize(("name", "stop"), [("sorting", 3), ("sorting", 5), ("sorting", 12), ("cars", 3)])
-def test_a_resumed_run_gives_the_same_bits(tmp_path, name, stop):
-    short = SHORT if name == "sorting" else replace(PICTURES, batch=16, estimate_every=2)
-    task, config = few(name), replace(short, updates=20 if name == "sorting" else 6)
-    unbroken = begin([task], config, seed=3)
+@pytest.mark.parametrize(
+    ("names", "stop", "practice"),
+    [("sorting", 3, 0), ("sorting", 5, 0), ("sorting", 12, 0), ("cars", 3, 0), ("addition sorting cars", 3, 5)],
+)
+def test_a_resumed_run_gives_the_same_bits(tmp_path, names, stop, practice):
+    short = SHORT if "cars" not in names else replace(PICTURES, batch=8, pictures=16, estimate_every=2)
+    learn = [few(name) for name in names.split()]
+    config = replace(short, updates=20 if names == "sorting" else 6, practice=practice, drill=16)
+    unbroken = begin(learn, config, seed=3)
     for _ in unbroken.run():
         pass
-    first = begin([task], config, seed=3)
+    first = begin(learn, config, seed=3)
     for metrics in first.run():
         if metrics.update == stop:
             break
     save_training(first, tmp_path)
-    second = begin([task], config, seed=3)
+    second = begin(learn, config, seed=3)
     restore_training(second, tmp_path)
     assert second.updates == stop
     for _ in second.run():
@@ -96,6 +99,8 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path, name, stop):
     assert same(weights(second.model), weights(unbroken.model))
     assert same(weights(second.average), weights(unbroken.average))
     assert np.array_equal(second.error, unbroken.error)
+    if practice:
+        assert same(weights(second.drill), weights(unbroken.drill))
 
 
 def test_a_resumed_run_with_other_batches_would_be_noticed(tmp_path):
@@ -127,6 +132,26 @@ def test_what_is_learnt_is_every_frame_and_is_run_as_taught():
     traces = run_all(envs, task.call, Memo(Neural(training.average, task.env)), Limits(100_000))
     assert [task.result(env) for env in envs] == [sorted(problem) for problem in problems]
     assert traces == [Trace.of(record(task.env.of(problem), task.main)) for problem in problems]
+
+
+def test_neither_pictures_nor_pads_starve():
+    """One update looks at frames with pictures and frames without, whatever their errors are."""
+    config = replace(SHORT, batch=12, pictures=7, uniform=0.0)
+    training = begin([few("sorting"), few("cars"), few("addition")], config)
+    training.error[:] = [0.9 if unit.pictured else 0.0 for unit in training.units]
+    cars = training.lessons.envs.index("CarScene")
+    assert (training.lessons.env[training.draw()] == cars).sum() == 7
+    assert len(training.draw()) == 19
+    training.learnt = True
+    assert (training.lessons.env[training.draw()] == cars).sum() == 7
+
+
+def test_programs_of_the_same_name_share_a_row():
+    training = begin([few("addition"), few("sorting")], SHORT)
+    row = training.lessons.programs.index("LSHIFT")
+    envs = {training.lessons.envs[env] for env in training.lessons.env[training.lessons.program == row]}
+    assert envs == {"AdditionPad", "SortingPad"}
+    assert training.model.programs.count("LSHIFT") == 1
 
 
 def test_every_picture_is_kept_once_with_its_caption():

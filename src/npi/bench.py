@@ -32,6 +32,7 @@ from npi.model import NPI
 from npi.neural import Neural
 from npi.program import Frame, Limits
 from npi.task import Task
+from npi.teachability import Attempt, exercises, random_programs
 from npi.train import FAST, Training, begin, loss_of, outputs
 
 BATCH = 256
@@ -59,13 +60,37 @@ class Row:
 def measure(
     parts: Sequence[str], names: Sequence[str], teachers: Sequence[str], seeds: int, workers: int, device: str
 ) -> Iterator[Row | Trial]:
-    """The rows of the table, part by part; each training run is also given as it was."""
+    """The rows of the table, part by part; each training run is also given as it was. Teachability is apart."""
     if "startup" in parts:
         yield from startup()
     if "rates" in parts:
         yield from rates()
     if "training" in parts or "accuracy" in parts:
         yield from learning(names, teachers, seeds, "accuracy" in parts, workers, device)
+
+
+def teachability(model: NPI, count: int, seed: int) -> Iterator[Row | Attempt]:
+    """How many programs never seen can be taught by rows of memory alone, and how long each takes."""
+    for name in model.tasks:
+        task = tasks.find(name, model.tasks[name])
+        attempts: list[Attempt] = []
+        for attempt in random_programs(model, task, count, seed):
+            attempts.append(attempt)
+            yield attempt
+        held, learnt = sum(a.held for a in attempts), sum(not a.wrong for a in attempts)
+        share = 0.8 if task.env.shows_picture() else 0.95
+        what = f"random programs on {attempts[0].env}: right on other inputs"
+        yield Row(what, f"{held} of {count}", f"at least {math.ceil(share * count)}", held >= share * count)
+        each = f"{learnt} of {count}, {attempts[0].seconds:.1f} s"
+        yield Row("  right on the inputs taught with; seconds each", each)
+    for attempt in exercises(model, seed=seed):
+        yield attempt
+        missed = f"{attempt.wrong} of {attempt.frames} frames wrong" if attempt.wrong else "wrong on some"
+        how = "right" if attempt.held else missed
+        target = 30.0 if attempt.program == "MAX" else None
+        met = attempt.held and (target is None or attempt.seconds < target)
+        what = f"{attempt.program} ({attempt.env}): on other inputs"
+        yield Row(what, f"{how}, {attempt.seconds:.1f} s", f"under {target:.0f} s" if target else "", met)
 
 
 def startup() -> Iterator[Row]:

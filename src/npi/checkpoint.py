@@ -29,7 +29,7 @@ from npi.task import BadInput
 from npi.train import TrainConfig, Training
 
 FORMAT = 1
-CONFIG, WEIGHTS, TRAINING = "config.json", "model.safetensors", "training.safetensors"
+CONFIG, WEIGHTS, TRAINING, CARD = "config.json", "model.safetensors", "training.safetensors", "MODEL_CARD.md"
 
 
 def save_model(model: NPI, folder: Path, training: Mapping[str, Any]) -> None:
@@ -78,11 +78,52 @@ def load_model(folder: str | Path = SHIPPED, device: str | torch.device = "cpu")
         model = NPI(ModelConfig(**config), description["programs"])
         model.generations = [int(born) for born in description.get("generations", [0] * len(model.programs))]
         model.tasks = dict(description["tasks"])
+        model.history = dict(description["training"])
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
         raise BadInput(f"{folder / CONFIG} does not describe a model of this version: {error}") from error
     tensors, _ = _read(folder / WEIGHTS)
     _fill(model, tensors, folder / WEIGHTS)
     return model.to(device).eval()
+
+
+def save_pretrained(model: NPI, folder: Path) -> None:
+    """Write a model with what is known of its training, and a card for readers."""
+    save_model(model, folder, model.history)
+    write(folder / CARD, card(describe(folder)).encode())
+
+
+def load_pretrained(folder_or_repository: str | Path, device: str | torch.device = "cpu") -> NPI:
+    if Path(folder_or_repository).is_dir():
+        return load_model(folder_or_repository, device)
+    name = str(folder_or_repository)
+    if name.count("/") != 1 or name.startswith((".", "/", "~")):
+        raise BadInput(f"there is no folder {name}, and it is no repository of a hub, such as someone/a-model")
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise BadInput(f"there is no folder {name}; loading it from a hub needs: pip install 'npi[hub]'") from error
+    try:
+        return load_model(snapshot_download(name, allow_patterns=[CONFIG, WEIGHTS, CARD]), device)
+    except (OSError, ValueError) as error:
+        if isinstance(error, BadInput):
+            raise
+        raise BadInput(f"there is no folder {name}, and the hub did not give it: {error}") from error
+
+
+def card(description: Mapping[str, Any]) -> str:
+    """A model in a reader's words, as far as its description goes."""
+    tasks = ", ".join(f"{name} ({teacher} teacher)" for name, teacher in description["tasks"].items())
+    training = description["training"]
+    facts = "".join(f"- {key}: {value}\n" for key, value in training.items() if not isinstance(value, dict | list))
+    config = training.get("config", {})
+    settings = ", ".join(f"{key} {value}" for key, value in config.items())
+    return (
+        f"# A Neural Programmer-Interpreter\n\n"
+        f"Tasks: {tasks or 'none'}.\n\n"
+        f"Programs: {', '.join(description['programs'])}.\n\n"
+        f"Load it with `npi.NPI.from_pretrained(FOLDER)`, run it with `npi run TASK ... --model FOLDER`.\n\n"
+        f"## Training\n\n{facts}{f'- configuration: {settings}' if settings else ''}\n"
+    )
 
 
 def save_training(training: Training, folder: Path) -> None:

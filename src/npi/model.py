@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -128,6 +129,7 @@ class NPI(nn.Module):
         self.program_head = nn.Linear(config.hidden, config.key)
         self.args_head = nn.Linear(config.hidden, sum(config.arguments))
         self.tasks: dict[str, str] = {}  # the tasks it was taught, and by which of their teachers
+        self.history: dict[str, Any] = {}  # how it came to be, for its description
         self.programs: list[str] = []
         self.generations: list[int] = []  # of each program: it may call those of its own and of earlier ones alone
         self.keys = nn.Parameter(torch.empty(0, config.key))
@@ -151,12 +153,27 @@ class NPI(nn.Module):
             raise BadInput(f"the model has a program {name} already: a name is an identity, so choose another")
         self.programs.append(name)
         self.generations.append(generation)
-        if key is None:
-            key = torch.randn(self.config.key) * self.config.key**-0.5
-        if embedding is None:
-            embedding = torch.randn(self.config.program)
-        self.keys = nn.Parameter(torch.cat([self.keys.detach(), key[None].to(self.keys)]))
-        self.embeddings = nn.Parameter(torch.cat([self.embeddings.detach(), embedding[None].to(self.embeddings)]))
+        rows = (
+            ("keys", key, torch.randn(self.config.key) * self.config.key**-0.5),
+            ("embeddings", embedding, torch.randn(self.config.program)),
+        )
+        for memory, given, random in rows:
+            old: nn.Parameter = getattr(self, memory)
+            row = random if given is None else given
+            setattr(self, memory, nn.Parameter(torch.cat([old.detach(), row[None].to(old)])))
+
+    @classmethod
+    def from_pretrained(cls, folder_or_repository: str | Path, device: str | torch.device = "cpu") -> NPI:
+        """The model in a folder or, if there is no such folder, in a repository of the Hugging Face hub."""
+        from npi.checkpoint import load_pretrained
+
+        return load_pretrained(folder_or_repository, device)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write the model to a folder that can be loaded, copied, and pushed to a hub, as it is."""
+        from npi.checkpoint import save_pretrained
+
+        save_pretrained(self, Path(folder))
 
     def look(self, env: str, colours: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
         """What is seen in pictures; each is worth looking at once, however many steps see it."""

@@ -257,6 +257,8 @@ def practise_all(
     tasks: Sequence[Task], count: int, seed: int = 0, workers: int | None = None
 ) -> Iterator[tuple[Practice, list[Frame]]]:
     """`count` practice programs for each of some tasks, made in several processes where the tasks are built in."""
+    if not count:
+        return
     jobs = [(task, min(PART, count - first), f"{seed}.{first}") for task in tasks for first in range(0, count, PART)]
     named = [(task.name, task.teacher, size, part) for task, size, part in jobs]
     workers = min(workers or os.cpu_count() or 1, len(jobs))

@@ -168,7 +168,7 @@ class Class:
             if (update + 1) % config.estimate_every == 0 or update + 1 == config.updates:
                 for lesson in sorted(open_lessons):
                     rows = self.estimate(lesson, update + 1)
-                    if rows.wrong < best[lesson].wrong:
+                    if rows.wrong <= best[lesson].wrong:
                         best[lesson] = rows
                     if not rows.wrong:
                         open_lessons.discard(lesson)
@@ -194,6 +194,21 @@ class Class:
             steps: Bool[Tensor, " S"] = wrong_steps(self.outputs(batch, encoded, pupils), batch)
             wrong += len(batch.frame[steps].unique())
         return wrong
+
+
+def learn(
+    model: NPI, lessons: Sequence[Lesson], config: TeachConfig = TeachConfig(), seed: int = 0
+) -> Iterator[list[Rows]]:
+    """Teach lessons that have nothing to do with each other, side by side; yield what is reached at each estimate."""
+    yield from Class(model, lessons, config, seed).learn()
+
+
+def count_wrong(model: NPI, lesson: Lesson, memory: Memory) -> int:
+    """How many frames of a lesson rows get wrong."""
+    judge = Class(model, [lesson], TeachConfig(pupils=1), 0)
+    with torch.no_grad():
+        judge.keys[0], judge.embeddings[0] = memory
+    return judge.count_wrong(0, 0)
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:

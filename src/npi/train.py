@@ -9,7 +9,7 @@ Axes as in model.py, with S the steps of a batch.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -23,7 +23,7 @@ from npi.drill import Drill
 from npi.encoders import caption_loss, colours
 from npi.lessons import Batch, Lessons, demonstrations, programs_of
 from npi.model import NPI, Memory, ModelConfig, Outputs
-from npi.practice import Practice
+from npi.practice import Practice, practise_all
 from npi.program import Frame, record
 from npi.task import Task
 from npi.vary import vary
@@ -33,7 +33,8 @@ from npi.vary import vary
 class TrainConfig:
     """How to train.
 
-    batch, pictures, practice   frames per update: without pictures, with them, and of practice programs
+    batch, pictures, drill  frames per update: without pictures, with them, and of practice programs
+    practice                practice programs for each environment; they make the core teachable, and are then dropped
     steps                   how many steps the frames of each kind may have together: fewer long frames are drawn
     updates                 give up after so many
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
@@ -52,7 +53,8 @@ class TrainConfig:
 
     batch: int = 128
     pictures: int = 112
-    practice: int = 512
+    drill: int = 2048
+    practice: int = 0
     steps: int = 640
     updates: int = 6_000
     learning_rate: float = 1e-3
@@ -86,7 +88,7 @@ PICTURES = TrainConfig(
 PAPER = TrainConfig(
     batch=1,
     pictures=1,
-    practice=1,
+    drill=1,
     steps=1,
     updates=2_000_000,
     learning_rate=1e-4,
@@ -205,9 +207,13 @@ def begin(
     config: TrainConfig = FAST,
     seed: int = 0,
     device: str | torch.device = "cpu",
-    practice: Sequence[tuple[Practice, list[Frame]]] = (),
+    practice: Iterable[tuple[Practice, list[Frame]]] | None = None,
 ) -> Training:
-    """Record the teachers of some tasks and set up a new model to learn from them, and from practice programs."""
+    """Record the teachers of some tasks and set up a new model to learn from them.
+
+    `practice` are practice programs that were made already; if none are given, they are made here as `config` says.
+    """
+    practice = list(practise_all(tasks, config.practice, seed) if practice is None else practice)
     frames = list(demonstrations(tasks, seed))
     programs = programs_of(frames)
     torch.manual_seed(seed)
@@ -308,7 +314,7 @@ class Training:
 
     def practise(self, drill: Drill) -> Float[Tensor, ""]:
         """How far a batch of practice programs is from being run as they should be."""
-        batch = drill.lessons.batch(drill.draw(self.config.practice, self.rng))
+        batch = drill.lessons.batch(drill.draw(self.config.drill, self.rng))
         batch, memory = drill.memory(self.model, batch, self.rng)
         return loss_of(outputs(self.model, drill.lessons, batch, drill.told, memory), batch).mean()
 

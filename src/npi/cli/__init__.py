@@ -15,6 +15,7 @@ import tyro
 
 from npi import __version__
 from npi.cli.cars import cars
+from npi.cli.export import export
 from npi.cli.measure import bench, check, evaluate
 from npi.cli.run import demo, run
 from npi.cli.teach import teach
@@ -22,7 +23,7 @@ from npi.cli.train import train
 from npi.task import BadInput
 
 app = tyro.extras.SubcommandApp()
-for command in (demo, run, train, teach, evaluate, check, bench, cars):
+for command in (demo, run, train, teach, evaluate, check, bench, cars, export):
     app.command(command)
 
 

@@ -109,6 +109,8 @@ class Evaluate:
     """A folder of meshes (GLB, OBJ, PLY, STL) to measure too, by family: what stands before the first _ of a name."""
     cars: int = 56
     """How many unseen cars, and how many seen ones."""
+    unseen_from: int | None = None
+    """The number of the first unseen car, if others than the usual ones are to be looked at."""
     forward: Axis = "+Z"
     """Where the front of the meshes looks."""
     up: Axis = "+Y"
@@ -151,9 +153,12 @@ class Evaluate:
 
         if self.cars > len(cars.UNSEEN):
             raise BadInput(f"--cars is {self.cars}, but there are {len(cars.UNSEEN)} unseen ones")
+        first = cars.UNSEEN.start if self.unseen_from is None else self.unseen_from
+        if first <= max(cars.SEEN):
+            raise BadInput(f"--unseen-from is {first}, but cars up to {max(cars.SEEN)} are those of training")
         sets = {
             "seen cars, poses held out": cars.held_out_starts(cars.SEEN[: self.cars]),
-            "unseen cars": cars.all_starts([Car(number) for number in cars.UNSEEN[: self.cars]]),
+            "unseen cars": cars.all_starts([Car(number) for number in range(first, first + self.cars)]),
         }
         if self.meshes is not None:
             if not self.meshes.is_dir():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from itertools import chain
 from typing import Annotated, Literal, get_args
 
 from tyro.conf import Positional, arg
@@ -26,7 +27,7 @@ from npi.cli.output import machine, print_json, share, short
 from npi.models import SHIPPED
 from npi.task import check_task
 
-Part = Literal["startup", "rates", "training", "accuracy"]
+Part = Literal["startup", "rates", "training", "accuracy", "teachability"]
 
 
 def evaluate(
@@ -135,27 +136,35 @@ def bench(
     seeds: int = 1,
     workers: int = 1,
     device: Device = "cpu",
+    model: ModelFolder = None,
+    programs: int = 100,
     json: bool = False,
 ) -> int:
-    """Measure speed, training time and accuracy against their targets, and print one table.
+    """Measure speed, training time, accuracy and teachability against their targets, and print one table.
 
     Args:
-        parts: rates, startup, training, accuracy; all of them if none is named.
+        parts: rates, startup, training, accuracy, teachability; all but the last if none is named.
         names: Which tasks to train.
         teachers: By which of their teachers.
         seeds: How many seeds to train for each task and teacher.
         workers: How many training runs go on side by side, each in a process with its share of the cores.
-        device: Where to train and judge.
-        json: Print the measurements as JSON, every training run included.
+        device: Where to train, teach and judge.
+        model: For teachability, the folder of the model to teach.
+        programs: For teachability, how many random programs are taught on each environment.
+        json: Print the measurements as JSON, every training run and every program taught included.
     """
-    from npi.bench import Trial, measure
+    from npi.bench import Row, measure, teachability
 
-    positive(seeds=seeds, workers=workers)
+    positive(seeds=seeds, workers=workers, programs=programs)
     rows, trials = [], []
     if not json:
         print(f"{'what':<62} {'measured':>22}  {'target':>14}", flush=True)
-    for row in measure(parts or get_args(Part), names, teachers, seeds, workers, device_named(device).type):
-        if isinstance(row, Trial):
+    usual = [part for part in get_args(Part) if part != "teachability"]
+    measured = measure(parts or usual, names, teachers, seeds, workers, device_named(device).type)
+    if "teachability" in parts:
+        measured = chain(measured, teachability(load(model or SHIPPED, device), programs, 0))
+    for row in measured:
+        if not isinstance(row, Row):
             trials.append(asdict(row))
             continue
         rows.append(asdict(row))

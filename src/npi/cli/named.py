@@ -54,9 +54,11 @@ def find(name: str, teacher: str = "recursive") -> Task:
 def taught(model: NPI, name: str, task: Task) -> Task:
     """A task, found by its name, under the teacher the model learnt it from."""
     if task.name not in model.tasks:
+        known = task.builds_on and all(program.name in model.programs for program in task.builds_on)
+        how, verb = ("teach it with", "teach") if known else ("train one with", "train")
         raise BadInput(
-            f"this model was not taught {task.name}, only {', '.join(model.tasks) or 'nothing'}; train one with: "
-            f"npi train {name} --out DIR"
+            f"this model was not taught {task.name}, only {', '.join(model.tasks) or 'nothing'}; {how}: "
+            f"npi {verb} {name} --out DIR"
         )
     return task if ".py" in name else tasks.find(name, model.tasks[name])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -31,6 +32,7 @@ def train(
     seed: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: 0)")] = None,
     examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
     updates: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the configuration's)")] = None,
+    practice: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: none)")] = None,
     resume: bool = False,
     force: bool = False,
     tensorboard: bool = False,
@@ -48,6 +50,7 @@ def train(
         seed: Chooses the examples, the first weights and the batches.
         examples: How many problems of each size are demonstrated.
         updates: Give up after so many updates.
+        practice: Practise so many random programs on each environment too, so that new ones can be taught later.
         resume: Go on with the training run in DIR, with its configuration and seed.
         force: Replace the model in DIR.
         tensorboard: Write logs for TensorBoard to DIR/tensorboard.
@@ -67,6 +70,8 @@ def train(
         torch.set_num_threads(threads)
     if updates is not None:
         positive(updates=updates)
+    if practice is not None:
+        positive(practice=practice)
     chosen = [find(name, teacher) for name in dict.fromkeys(names)]
     _check_names(chosen)
     if examples is not None:
@@ -81,7 +86,8 @@ def train(
         saved = checkpoint.saved_config(facts)
         for option, given, was in (
             ("--seed", seed, facts["seed"]),
-            ("--config", config and replace(CONFIGS[config], updates=saved.updates), saved),
+            ("--config", config and replace(CONFIGS[config], updates=saved.updates, practice=saved.practice), saved),
+            ("--practice", practice, saved.practice),
         ):
             if given is not None and given != was:
                 raise BadInput(f"the training run in {out} began with another {option}: leave it out to go on with it")
@@ -95,12 +101,15 @@ def train(
     check_place(out)
     if updates is not None:
         settings = replace(settings, updates=updates)
+    if practice is not None:
+        settings = replace(settings, practice=practice)
     log = _tensorboard(out) if tensorboard else None
     for task in chosen:
         prepared(task)
     if not json:
         print(f"recording {', '.join(task.name for task in chosen)} ...", file=sys.stderr)
-    training = begin(chosen, settings, seed or 0, device_named(device))
+    made = _practised(chosen, settings.practice, seed or 0)
+    training = begin(chosen, settings, seed or 0, device_named(device), made)
     if resume:
         checkpoint.restore_training(training, out)
         if training.updates >= settings.updates and not training.done:
@@ -160,6 +169,23 @@ def _train(training: Training, out: Path, command: str, log: Any, as_json: bool)
             f"Go on with:\n  {command} --updates {2 * training.config.updates}"
         )
     return 130 if interrupted else int(not training.learnt)
+
+
+def _practised(chosen: list[Task], count: int, seed: int) -> list[Any]:
+    """Practice programs, made with a bar."""
+    from npi.practice import practise_all
+    from npi.progress import counted
+
+    made: list[Any] = []
+
+    def making() -> Iterator[tuple[int, int]]:
+        for practice in practise_all(chosen, count, seed):
+            made.append(practice)
+            yield len(made), count * len(chosen)
+
+    if count:
+        counted(making(), "making practice programs")
+    return made
 
 
 def _check_names(chosen: list[Task]) -> None:

@@ -1,0 +1,60 @@
+"""npi export"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from npi import tasks
+from npi.cli.named import TaskName, find, load, positive, taught
+from npi.cli.output import print_json
+from npi.task import BadInput
+
+
+def export(
+    model: Annotated[Positional[Path], arg(metavar="DIR")],
+    *,
+    out: Annotated[Path, arg(metavar="FILE.onnx")],
+    task: Annotated[TaskName | None, arg(help_behavior_hint="(default: the first the model was taught)")] = None,
+    problems: int = 10,
+    json: bool = False,
+) -> int:
+    """Write one step of a model as ONNX, and check that onnxruntime decides as the model does.
+
+    Args:
+        model: The folder of a trained model.
+        out: The file to write.
+        task: The task whose environment the step sees.
+        problems: How many problems of the task to compare on.
+        json: Print the result as JSON.
+    """
+    from npi.export import Exported, compare
+    from npi.export import export as export_step
+    from npi.neural import check_fits
+
+    positive(problems=problems)
+    if out.suffix.lower() != ".onnx":
+        raise BadInput(f"{out} does not end in .onnx")
+    network = load(model, "cpu")
+    if not network.tasks:
+        raise BadInput(f"the model in {model} was taught no task")
+    name = task or next(iter(network.tasks))
+    if not task and name not in tasks.names():
+        raise BadInput(f"the model was taught {name}, which is not built in: give --task FILE.py:NAME")
+    chosen = taught(network, name, find(name))
+    check_fits(network, chosen)
+    export_step(network, chosen, out)
+    sizes = chosen.sizes[: max(1, len(chosen.sizes) // 2)]
+    each = -(-problems // len(sizes))
+    examples = [problem for size in sizes for problem in chosen.problems(size, each, 0)]
+    asked, different, apart = compare(Exported(out, network, chosen), chosen, examples[:problems])
+    if json:
+        print_json({"out": str(out), "asked": asked, "different": different, "apart": apart})
+    else:
+        print(
+            f"wrote {out}; asked {asked:,} times, onnxruntime decided as the model "
+            f"{'every time' if not different else f'but for {different:,} times'} (states at most {apart:.1e} apart)"
+        )
+    return int(different > 0)
