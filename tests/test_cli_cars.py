@@ -142,7 +142,7 @@ def test_evaluate_counts_trajectories(npi, untrained, tmp_path):
     assert rows["seen cars, poses held out"]["problems"] == cars.HELD_OUT
     assert rows["unseen cars"]["answers"] < 20
     assert npi("cars", "evaluate", "--model", untrained, "--meshes", tmp_path / "gone")[0] == 2
-    code, _, err = npi("cars", "evaluate", "--model", untrained, "--unseen-from", 0)
+    code, _, err = npi("cars", "evaluate", "--model", untrained, "--cars", 1, "--unseen-from", 0)
     assert code == 2
     assert "are those of training" in err
     assert npi("cars", "evaluate", "--model", untrained, "--meshes", tmp_path)[0] == 2

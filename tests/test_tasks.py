@@ -88,10 +88,12 @@ CALLS = {
         "RSHIFT": {"ACT"},
     },
 }
+CALLS["maximum"] = {"MAX": {"BUBBLESORT", "RJMP"}, "RJMP": {"RSHIFT"}, **CALLS["sorting"]}
 SELF_CALLS = {
     "addition": {"ADD"},
     "cars": {"LGOTO", "RGOTO", "UGOTO", "DGOTO"},
     "sorting": {"BUBBLESORT", "BSTEP", "LSHIFT"},
+    "maximum": {"BUBBLESORT", "BSTEP", "LSHIFT", "RJMP"},
 }
 
 
@@ -170,7 +172,7 @@ def test_what_is_no_problem_is_refused_in_words(name, words, message):
 def test_unknown_names_are_answered_with_the_nearest():
     with pytest.raises(BadInput, match="did you mean 'addition'"):
         tasks.find("adition")
-    with pytest.raises(BadInput, match="the known ones are addition, cars, sorting"):
+    with pytest.raises(BadInput, match="the known ones are addition, cars, maximum, sorting"):
         tasks.find("xyz")
     with pytest.raises(BadInput, match="did you mean 'recursive'"):
         tasks.find("addition", "recursiv")

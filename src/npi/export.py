@@ -59,6 +59,7 @@ def export(model: NPI, task: Task, path: Path) -> None:
     except ImportError as error:
         raise BadInput("export needs onnx and onnxscript: pip install 'npi[onnx]'") from error
     check_place(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)
     env, config = task.env.__name__, model.config
     count = torch.export.Dim("questions")
     # Two questions: an axis of one would be taken for a constant.
@@ -77,7 +78,8 @@ def export(model: NPI, task: Task, path: Path) -> None:
         inputs["picture"], axes["picture"] = torch.rand(2, 3, side, side), {0: count}
         names.append("colours")
     args = [f"arg{slot}" for slot in range(len(config.arguments))]
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    for talker in ("torch.onnx", "onnxscript", "onnx_ir"):
+        logging.getLogger(talker).setLevel(logging.ERROR)
     with warnings.catch_warnings(), redirect_stdout(StringIO()):
         warnings.simplefilter("ignore")
         torch.onnx.export(

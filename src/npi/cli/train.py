@@ -157,8 +157,10 @@ def _train(training: Training, out: Path, command: str, log: Any, as_json: bool)
         result = {"learnt": training.learnt, "updates": training.updates, "seconds": round(took, 1), "out": str(out)}
         print_json(result | ({"resume": command} if interrupted else {}))
     elif training.learnt:
-        goal = training.config.goal
-        what = "every frame" if goal == 1 else f"at least {goal:.0%} of a sample of each program's frames"
+        what = "every frame"
+        if training.lessons.pictures:
+            what = f"at least {training.config.goal:.0%} of a sample of each program's frames with pictures"
+            what += " and every other frame" if len(training.lessons.envs) > 1 else ""
         print(f"learnt {what} in {training.updates:,} updates, {took:.0f} s; the model is in {out}")
     elif interrupted:
         print(f"interrupted after {training.updates:,} updates; the run is saved. Go on with:\n  {command}")
