@@ -8,7 +8,6 @@ observed between several ways to go on; a way may end in a call of itself, which
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -254,14 +253,13 @@ def practise(task: Task, count: int, seed: object = 0, starts: int = 24) -> Iter
 
 
 def practise_all(
-    tasks: Sequence[Task], count: int, seed: int = 0, workers: int | None = None
+    tasks: Sequence[Task], count: int, seed: int = 0, workers: int = 1
 ) -> Iterator[tuple[Practice, list[Frame]]]:
-    """`count` practice programs for each of some tasks, made in several processes where the tasks are built in."""
+    """`count` practice programs for each of some tasks, made in several processes if the tasks are built in."""
     if not count:
         return
     jobs = [(task, min(PART, count - first), f"{seed}.{first}") for task in tasks for first in range(0, count, PART)]
     named = [(task.name, task.teacher, size, part) for task, size, part in jobs]
-    workers = min(workers or os.cpu_count() or 1, len(jobs))
     if workers <= 1 or not all(_built_in(task) for task in tasks):
         for task, size, part in jobs:
             yield from practise(task, size, part)

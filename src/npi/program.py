@@ -21,6 +21,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast, overload
@@ -113,7 +114,15 @@ class Program(Protocol):
 
 
 # While an environment is recorded, every call of a program on it goes through its recorder.
-_recorder: ContextVar[_Recorder | _Counter | None] = ContextVar("recorder", default=None)
+class Watcher(Protocol):
+    """Who is told of calls instead of their being made."""
+
+    env: Any
+
+    def call(self, program: Program, args: tuple[int, ...]) -> None: ...
+
+
+_recorder: ContextVar[Watcher | None] = ContextVar("recorder", default=None)
 
 
 @overload
@@ -265,13 +274,22 @@ def count_steps(env: Any, program: Program, *args: int, limits: Limits = Limits(
 
 def _watch(recorder: _Recorder | _Counter, program: Program, args: tuple[int, ...]) -> None:
     python_limit = sys.getrecursionlimit()
-    token = _recorder.set(recorder)
     try:
         sys.setrecursionlimit(max(python_limit, 4 * recorder.limits.depth + 1000))
-        program(recorder.env, *args)
+        with watched_by(recorder):
+            program(recorder.env, *args)
+    finally:
+        sys.setrecursionlimit(python_limit)
+
+
+@contextmanager
+def watched_by(watcher: Watcher) -> Iterator[None]:
+    """While this lasts, calls of programs on the watcher's environment are handed to the watcher."""
+    token = _recorder.set(watcher)
+    try:
+        yield
     finally:
         _recorder.reset(token)
-        sys.setrecursionlimit(python_limit)
 
 
 def _place(program: Program) -> str:

@@ -23,6 +23,8 @@ class TapeKind:
     heads    how many heads it has, all on the home cell at first
     home     the end where the heads begin
     beyond   the symbol of the cells past the other end, for ever; None: the tape ends there
+    given    whether the problem gives its cells; otherwise they are all `beyond` at first
+    near     for a proof: how far from a head symbols are remembered; more is never wrong, but makes it longer
     length_of  another kind whose tapes in the same environment have the same length
     """
 
@@ -30,6 +32,8 @@ class TapeKind:
     heads: int = 1
     home: Literal["left", "right"] = "left"
     beyond: int | None = None
+    given: bool = True
+    near: int = 0
     length_of: TapeKind | None = None
 
     def tape(self, cells: Iterable[int]) -> Tape:

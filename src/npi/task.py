@@ -26,6 +26,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 
 from npi.picture import Picture
 from npi.program import ACT, ARGS, Call, Decision, Frame, Limits, Observation, Program, Runaway, record, walk
+from npi.tape import TapeKind
 
 Problem = TypeVar("Problem")
 Answer = TypeVar("Answer")
@@ -50,6 +51,14 @@ class Env(ABC):
     @abstractmethod
     def act(self, first: int, second: int, third: int, /) -> None:
         """Do one thing. Total: what cannot be done, or means nothing, changes nothing and raises nothing."""
+
+    @classmethod
+    def tapes(cls) -> tuple[TapeKind, ...]:
+        """The tapes it is made of, in the order in which its constructor takes them, if it keeps nothing elsewhere.
+
+        Only then can its programs be proved: the same code runs on tapes that stand for every tape at once.
+        """
+        return ()
 
     @classmethod
     def describe(cls, args: tuple[int, ...]) -> str:

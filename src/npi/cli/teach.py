@@ -96,7 +96,7 @@ def teach(
     if not taught.learnt:
         if not json:
             print(
-                f"not learnt: {taught.wrong:,} of {taught.frames:,} frames are still wrong after {taught.updates} "
+                f"not learnt: {taught.wrong:,} of {taught.frames:,} frames are still wrong after {config.updates} "
                 f"updates of the rows of {names}. With everything else frozen, rows can only ask the core for what it "
                 f"can do already; this may be beyond it. Try another --seed or more --updates, or train a model with "
                 f"this task or with more practice programs. Nothing was written"

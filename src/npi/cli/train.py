@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 import time
@@ -181,7 +182,7 @@ def _practised(chosen: list[Task], count: int, seed: int) -> list[Any]:
     made: list[Any] = []
 
     def making() -> Iterator[tuple[int, int]]:
-        for practice in practise_all(chosen, count, seed):
+        for practice in practise_all(chosen, count, seed, os.cpu_count() or 1):
             made.append(practice)
             yield len(made), count * len(chosen)
 

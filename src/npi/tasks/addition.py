@@ -22,6 +22,8 @@ FIRST, SECOND, CARRY, OUT = ROWS = range(4)
 MOVE, WRITE = OPS = range(2)
 
 ROW = TapeKind(symbols=len(SYMBOLS), home="right", beyond=BLANK)
+EMPTY = replace(ROW, given=False)
+CARRIES = replace(EMPTY, near=1)  # a carry is written to the left of the pointer, and must not be forgotten
 
 Symbol = Annotated[int, SYMBOLS]
 
@@ -40,7 +42,11 @@ class AdditionPad(Env):
     @classmethod
     def of(cls, problem: tuple[str, str]) -> AdditionPad:
         first, second = (ROW.tape(map(int, digits)) for digits in problem)
-        return cls(first, second, ROW.tape([]), ROW.tape([]))
+        return cls(first, second, CARRIES.tape([]), EMPTY.tape([]))
+
+    @classmethod
+    def tapes(cls) -> tuple[TapeKind, ...]:
+        return ROW, ROW, CARRIES, EMPTY
 
     def observe(self) -> Seen:
         first, second, carry, out = self.rows

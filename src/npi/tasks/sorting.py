@@ -45,6 +45,10 @@ class SortingPad(Env):
     def of(cls, problem: Sequence[int]) -> SortingPad:
         return cls(ARRAY.tape(problem), COUNT.tape([0] * len(problem)))
 
+    @classmethod
+    def tapes(cls) -> tuple[TapeKind, ...]:
+        return ARRAY, COUNT
+
     def observe(self) -> Seen:
         array = self.array
         return Seen(

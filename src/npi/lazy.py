@@ -1,0 +1,220 @@
+"""Lazy tapes: one sketch that stands for tapes of every length and content, with the methods of a concrete tape.
+
+A sketch draws the cells near the heads. Between drawn cells, and between them and the ends of the tape, there may be a
+gap: any number of cells, perhaps none, with any symbols. What a sketch leaves open is decided when it matters: a head
+that moves into a gap finds either the cell drawn behind it or one more cell; a cell whose symbol is not known gets one
+when it is read; an end that may or may not be there is asked for. Each time an oracle chooses, and whoever explores
+goes through all its choices. `docs/proof.md` argues why this covers every concrete tape.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from npi.tape import LEFT, RIGHT, TapeKind
+
+DRAWN = 1  # how far from a head cells are drawn: whether it is at an end is known, once seen
+Tail = Literal["end", "given", "beyond"]  # what follows the last cell drawn and the gap behind it
+
+
+class Sketch(NamedTuple):
+    """A lazy tape, from its home end outwards."""
+
+    cells: tuple[int | None, ...]  # None: any symbol
+    gaps: tuple[bool, ...]  # gaps[i] is before cell i; the last is behind all cells
+    heads: tuple[int, ...]  # the cell each head is on
+    tail: Tail
+
+
+class Oracle:
+    """Chooses; `advance` goes to the next of all ways to choose, depth first."""
+
+    __slots__ = ("at", "options", "path")
+
+    def __init__(self):
+        self.path: list[int] = []
+        self.options: list[int] = []
+        self.at = 0
+
+    def choose(self, options: int) -> int:
+        if options == 1:
+            return 0
+        if self.at == len(self.path):
+            self.path.append(0)
+            self.options.append(options)
+        self.at += 1
+        return self.path[self.at - 1]
+
+    def advance(self) -> bool:
+        """Whether there is another way; the next run takes it."""
+        del self.path[self.at :], self.options[self.at :]
+        self.at = 0
+        while self.path and self.path[-1] + 1 == self.options[-1]:
+            self.path.pop()
+            self.options.pop()
+        if not self.path:
+            return False
+        self.path[-1] += 1
+        return True
+
+
+class LazyTape:
+    """A tape that stands for many. It has the methods of `Tape` that an environment may use, and no others."""
+
+    __slots__ = ("__beyond", "__cells", "__gaps", "__heads", "__near", "__oracle", "__outward", "__symbols", "__tail")
+
+    def __init__(self, kind: TapeKind, oracle: Oracle, sketch: Sketch):
+        self.__symbols, self.__beyond, self.__oracle = kind.symbols, kind.beyond, oracle
+        self.__near = kind.near
+        self.__outward = RIGHT if kind.home == "left" else LEFT
+        self.load(sketch)
+
+    def load(self, sketch: Sketch) -> None:
+        self.__cells, self.__gaps = list(sketch.cells), list(sketch.gaps)
+        self.__heads, self.__tail = list(sketch.heads), sketch.tail
+
+    def read(self, head: int = 0) -> int:
+        place = self.__heads[head]
+        symbol = self.__cells[place]
+        if symbol is None:
+            symbol = self.__cells[place] = self.__oracle.choose(self.__symbols)
+        return symbol
+
+    def write(self, symbol: int, head: int = 0) -> None:
+        if 0 <= symbol < self.__symbols:
+            self.__cells[self.__heads[head]] = symbol
+
+    def move(self, direction: int, head: int = 0) -> None:
+        if direction not in (LEFT, RIGHT):
+            return
+        if direction == self.__outward:
+            if not self.__at_far(head):
+                place = self.__heads[head] + 1
+                if place < len(self.__cells):
+                    self.__settle(place)
+                self.__heads[head] += 1
+        elif not self.__at_home(head):
+            place = self.__heads[head]
+            self.__settle(place, inward=True)
+            self.__heads[head] -= 1
+
+    def at_start(self, head: int = 0) -> bool:
+        return self.__at_home(head) if self.__outward == RIGHT else self.__at_end(head)
+
+    def at_last(self, head: int = 0) -> bool:
+        return self.__at_home(head) if self.__outward == LEFT else self.__at_end(head)
+
+    def __settle(self, place: int, inward: bool = False) -> None:
+        """Decide what a head finds in the gap before a cell: nothing, or one more cell at its side of the gap."""
+        if not self.__gaps[place]:
+            return
+        if self.__oracle.choose(2) == 0:
+            self.__gaps[place] = False
+        elif inward:  # the new cell is next to the head, which comes from behind; the gap stays before it
+            self.__insert(place, before=True, behind=False)
+        else:
+            self.__insert(place, before=False, behind=True)
+
+    def __insert(self, place: int, before: bool, behind: bool) -> None:
+        """A cell with any symbol in the gap at `place`, with or without a gap left on each side."""
+        self.__cells.insert(place, None)
+        self.__gaps[place : place + 1] = [before, behind]
+        self.__heads = [head + (head >= place) for head in self.__heads]
+
+    def __at_home(self, head: int) -> bool:
+        if self.__heads[head]:
+            return False
+        if self.__gaps[0]:
+            if self.__oracle.choose(2):
+                self.__insert(0, before=True, behind=False)
+                return False
+            self.__gaps[0] = False
+        return True
+
+    def __at_end(self, head: int) -> bool:
+        """Whether a head is on the last cell of a tape that ends; a tape that goes on for ever has no such cell."""
+        return self.__tail == "end" and self.__at_far(head)
+
+    def __at_far(self, head: int) -> bool:
+        """Whether there is nothing behind the cell of a head; if there may be something, there is from now on."""
+        last = len(self.__cells) - 1
+        if self.__heads[head] < last:
+            return False
+        if self.__gaps[-1]:
+            if self.__oracle.choose(2):
+                self.__insert(last + 1, before=False, behind=True)
+                return False
+            self.__gaps[-1] = False
+        if self.__tail == "end":
+            return True
+        self.__cells.append(self.__next())
+        self.__gaps.append(False)
+        return False
+
+    def __next(self) -> int:
+        """The symbol of the first cell that no head has been on."""
+        assert self.__beyond is not None
+        if self.__tail == "given":
+            choice = self.__oracle.choose(self.__symbols)  # one of the problem's symbols, or their end
+            if choice != self.__beyond:
+                return choice
+            self.__tail = "beyond"
+        return self.__beyond
+
+    def sketch(self) -> Sketch:
+        """What is drawn now, without the cells that are far from every head and the symbols to be forgotten."""
+        known = self.__within(self.__near)
+        near = known if self.__near >= DRAWN else self.__within(DRAWN)
+        cells, gaps, places = self.__cells, self.__gaps, sorted(near)
+        left_out = []
+        expected = 0  # the cell that follows if none is left out
+        for place in places:
+            left_out.append(place > expected or gaps[place])
+            expected = place + 1
+        left_out.append(expected < len(cells) or gaps[-1])
+        order = {place: index for index, place in enumerate(places)}
+        return Sketch(
+            tuple([cells[place] if place in known else None for place in places]),
+            tuple(left_out),
+            tuple([order[head] for head in self.__heads]),
+            self.__tail,
+        )
+
+    def __within(self, radius: int) -> set[int]:
+        """The cells no farther than this from some head, with no gap between."""
+        near = set(self.__heads)
+        for head in self.__heads:
+            for step in (-1, 1):
+                place = head
+                for _ in range(radius):
+                    gap = self.__gaps[place if step < 0 else place + 1]
+                    place += step
+                    if gap or not 0 <= place < len(self.__cells):
+                        break
+                    near.add(place)
+        return near
+
+
+def first_sketches(kinds: Sequence[TapeKind], oracle: Oracle) -> list[Sketch]:
+    """The tapes of an environment as they may be at first, whatever the problem is."""
+    lengths: dict[TapeKind, int] = {}
+    sketches = []
+    for kind in kinds:
+        heads = (0,) * kind.heads
+        if kind.beyond is None:
+            measured = kind.length_of or kind
+            if measured not in lengths:
+                lengths[measured] = oracle.choose(2)
+            # one cell, or at least two
+            sketches.append(
+                Sketch((None, None), (False, False, True), heads, "end")
+                if lengths[measured]
+                else Sketch((None,), (False, False), heads, "end")
+            )
+        elif kind.given:
+            symbols = [symbol for symbol in range(kind.symbols) if symbol != kind.beyond]
+            sketches.append(Sketch((symbols[oracle.choose(len(symbols))],), (False, False), heads, "given"))
+        else:
+            sketches.append(Sketch((kind.beyond,), (False, False), heads, "beyond"))
+    return sketches

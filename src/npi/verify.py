@@ -1,0 +1,341 @@
+"""Proof for every length: what a program can meet, computed, and the network compared with the teacher on all of it.
+
+The task's own environment runs over lazy tapes (lazy.py), and its teacher over the environment. A call is explored once
+for each state it can be entered in, up to what the sketches of the tapes leave open; whoever makes a call goes on from
+every state in which it may return. Calls whose returns are not known yet are waited for, until nothing new is found.
+What a frame observed up to a decision is a history. The set of all histories is finite where frames are short, as those
+of recursive teachers are; if the network decides as the teacher after each of them, then by induction on the steps of
+a run it runs as the teacher on every problem of every size. `docs/proof.md` says so with more care.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+
+from npi.lazy import LazyTape, Oracle, Sketch, first_sketches
+from npi.model import NPI
+from npi.neural import check_fits
+from npi.program import ACT, ARGS, Call, Decision, Frame, Observation, Program, Step, act, watched_by
+from npi.task import BadInput, Env, Task
+
+State: TypeAlias = tuple[Sketch, ...]
+LONGEST = 200  # decisions of one frame: those of recursive teachers are far shorter
+MARGIN = 1e-3  # logits that are nearer to each other than this may change places when batched otherwise
+
+
+class NotProvable(BadInput):
+    """A task that this kind of proof cannot handle; the message says why, and what to do."""
+
+
+@dataclass
+class Histories:
+    """All histories, as a trie. Node 0.. have a parent, or -1 and a call; each has what was seen last and decided."""
+
+    parent: list[int] = field(default_factory=list)
+    call: list[Call] = field(default_factory=list)
+    seen: list[Observation] = field(default_factory=list)
+    decision: list[Decision] = field(default_factory=list)
+    children: dict[tuple[int | Call, Observation], int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def add(self, call: Call, parent: int, seen: Observation, decision: Decision) -> int:
+        """The node of a history, which is new or known; a history that is decided in two ways is a fault."""
+        key = (call if parent < 0 else parent, seen)
+        node = self.children.get(key)
+        if node is None:
+            node = self.children[key] = len(self.parent)
+            self.parent.append(parent)
+            self.call.append(call)
+            self.seen.append(seen)
+            self.decision.append(decision)
+        elif self.decision[node] != decision:
+            raise NotProvable(
+                f"{call.program} decides {decision} and {self.decision[node]} after the same observations: it reads "
+                f"what observe does not show. npi check says more"
+            )
+        return node
+
+    def find(self, call: Call, seen: list[Observation]) -> int | None:
+        """The node of a history, if it is among these."""
+        node: int | None = None
+        for index, observation in enumerate(seen):
+            node = self.children.get((call if index == 0 else node, observation))  # type: ignore[arg-type]
+            if node is None:
+                return None
+        return node
+
+    def frame(self, node: int) -> Frame:
+        """The history of a node as a frame, cut short after its decision."""
+        steps: list[Step] = []
+        call = self.call[node]
+        while node >= 0:
+            steps.append(Step(self.seen[node], self.decision[node]))
+            node = self.parent[node]
+        return Frame(call, tuple(reversed(steps)))
+
+
+Key: TypeAlias = tuple[Call, State]
+
+
+@dataclass
+class _Summary:
+    """One call in one state: where it may return, and the points of other frames at which that is waited for."""
+
+    program: Program
+    args: tuple[int, ...]
+    exits: dict[State, None] = field(default_factory=dict)
+    waiting: dict[tuple[Key, int], None] = field(default_factory=dict)  # a frame, and the node of its call
+
+
+class _Waits(Exception):
+    """A way through a frame has come to a call; it goes on from each return of it, by itself."""
+
+
+class Exploration:
+    """Everything a task's programs can meet, on problems of every size."""
+
+    def __init__(self, task: Task):
+        self.task = task
+        self.kinds = task.env.tapes()
+        if not self.kinds:
+            raise NotProvable(
+                f"{task.env.__name__} does not say which tapes it is made of, so its programs cannot be proved: keep "
+                f"all of its state on tapes and list their kinds in a classmethod `tapes` (docs/proof.md)"
+            )
+        self.env = _watched(task.env)
+        self.histories = Histories()
+        self.summaries: dict[Key, _Summary] = {}
+        self.todo: list[
+            tuple[Key, int, State]
+        ] = []  # a frame, the node of its last call or -1, and where that returned
+        self.known: set[tuple[Key, int, State]] = set()
+
+    def run(self) -> Iterator[tuple[int, int]]:
+        """Explore until nothing new is found; yields how many histories there are, and how many points are left."""
+        entries = dict.fromkeys(self.first_states())
+        for program in (self.task.main, *self.task.also):
+            summaries = [self.need(program, (), entry) for entry in entries]
+            yield from self.settle()
+            # each is demonstrated after the one before returned
+            entries = dict.fromkeys(state for summary in summaries for state in summary.exits)
+
+    def first_states(self) -> Iterator[State]:
+        oracle = Oracle()
+        while True:
+            sketches = first_sketches(self.kinds, oracle)
+            tapes = [LazyTape(kind, oracle, sketch) for kind, sketch in zip(self.kinds, sketches, strict=True)]
+            yield tuple(tape.sketch() for tape in tapes)
+            if not oracle.advance():
+                return
+
+    def need(self, program: Program, args: tuple[int, ...], entry: State) -> _Summary:
+        """The summary of a call; a new one is looked at later."""
+        key = (_call(program, args), entry)
+        summary = self.summaries.get(key)
+        if summary is None:
+            summary = self.summaries[key] = _Summary(program, args)
+            self.push(key, -1, entry)
+        return summary
+
+    def push(self, key: Key, node: int, state: State) -> None:
+        job = (key, node, state)
+        if job not in self.known:
+            self.known.add(job)
+            self.todo.append(job)
+
+    def settle(self) -> Iterator[tuple[int, int]]:
+        for count in itertools.count(1):
+            if not self.todo:
+                return
+            self.go_on(*self.todo.pop())
+            if count % 4096 == 0:
+                yield len(self.histories), len(self.todo)
+
+    def go_on(self, key: Key, node: int, state: State) -> None:
+        """Go all ways through a frame from one point, each as far as the next call or the end."""
+        oracle = Oracle()
+        path = _Path(self, key, node, oracle)
+        while True:
+            with suppress(_Waits):
+                self.returns(key, path.run(state))
+            if not oracle.advance():
+                return
+
+    def returns(self, key: Key, state: State) -> None:
+        """A call may return in a state: if that is new, whoever waits for it goes on from there."""
+        summary = self.summaries[key]
+        if state not in summary.exits:
+            summary.exits[state] = None
+            for waiting, node in summary.waiting:
+                self.push(waiting, node, state)
+
+    def wait(self, called: _Summary, key: Key, node: int) -> None:
+        """Go on from each return of a call, now and later."""
+        if (key, node) not in called.waiting:
+            called.waiting[key, node] = None
+            for state in called.exits:
+                self.push(key, node, state)
+
+
+class _Path:
+    """Ways through a frame: the teacher runs, and is told of calls instead of their being made.
+
+    What it did up to the node is known: it is shown the same observations again, and acts in earnest from there on.
+    """
+
+    def __init__(self, exploration: Exploration, key: Key, node: int, oracle: Oracle):
+        self.exploration, self.key, self.first, self.oracle = exploration, key, node, oracle
+        self.summary = exploration.summaries[key]
+        self.before = [step.seen for step in exploration.histories.frame(node).steps] if node >= 0 else []
+        sketches = key[1]
+        self.tapes = [LazyTape(kind, oracle, sketch) for kind, sketch in zip(exploration.kinds, sketches, strict=True)]
+        self.env: Any = exploration.env(self.tapes, self)
+        self.kept = dict(vars(self.env))
+
+    def run(self, state: State) -> State:
+        """Go on from where the node's call returned in a state; returns the state in which the frame returns."""
+        self.node, self.steps = self.first, 0
+        self.set(state)
+        with watched_by(self):
+            self.summary.program.function(self.env, *self.summary.args)
+        self.decide(None)
+        return self.state()
+
+    def set(self, state: State) -> None:
+        self.seen: Observation | None = None
+        for tape, sketch in zip(self.tapes, state, strict=True):
+            tape.load(sketch)
+
+    def state(self) -> State:
+        if vars(self.env) != self.kept:
+            raise NotProvable(
+                f"{self.exploration.task.env.__name__} keeps something beside its tapes, which a proof would not see: "
+                f"keep all of its state on tapes"
+            )
+        return tuple([tape.sketch() for tape in self.tapes])
+
+    def observe(self, look: Callable[[], Observation]) -> Observation:
+        """What the environment shows; it is looked at once, until something is done."""
+        if self.steps < len(self.before):
+            return self.before[self.steps]
+        if self.seen is None:
+            self.seen = look()
+        return self.seen
+
+    def decide(self, decision: Decision) -> None:
+        if self.steps >= LONGEST:
+            raise NotProvable(
+                f"a frame of {self.summary.program.name} has more than {LONGEST} decisions, and its like may have any "
+                f"number: a loop cannot be proved for every length. Use the recursive teacher, whose frames are short"
+            )
+        self.node = self.exploration.histories.add(self.key[0], self.node, self.env.observe(), decision)
+        self.steps += 1
+
+    def call(self, program: Program, args: tuple[int, ...]) -> None:
+        if self.steps < len(self.before):
+            self.steps += 1
+            return
+        call = _call(program, args)
+        self.decide(call)
+        if program is act:
+            self.env.act(*call.args)
+            self.seen = None
+            return
+        self.exploration.wait(self.exploration.need(program, args, self.state()), self.key, self.node)
+        raise _Waits
+
+
+def _watched(env: type[Env]) -> Callable[[list[LazyTape], _Path], Env]:
+    """An environment that asks a path what it observes."""
+
+    class Watched(env):
+        def __init__(self, tapes: list[LazyTape], path: _Path):
+            super().__init__(*tapes)
+            self._path = path
+
+        def observe(self) -> Observation:
+            return self._path.observe(super().observe)
+
+    return Watched
+
+
+@cache
+def _call(program: Program, args: tuple[int, ...]) -> Call:
+    return Call(program.name, tuple(int(arg) for arg in args) + (0,) * (ARGS - len(args)))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a network decides on all histories. `margin` is the smallest lead of any choice it makes."""
+
+    histories: int
+    wrong: tuple[int, ...]  # nodes at which it decides otherwise
+    margin: float
+
+    @property
+    def proved(self) -> bool:
+        return not self.wrong and self.margin >= MARGIN
+
+
+@torch.inference_mode()
+def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14) -> Comparison:
+    """Ask a network about every history, level by level of the trie."""
+    check_fits(model, task)
+    model = model.eval()
+    device, env = model.keys.device, task.env.__name__
+    row = {name: index for index, name in enumerate(model.programs)}
+    missing = {call.program for call in histories.call} - set(row)
+    if missing:
+        raise BadInput(f"the model does not know {', '.join(sorted(missing))}, which {task.name} calls")
+    parent = np.array(histories.parent)
+    seen = torch.tensor(histories.seen, device=device)
+    args = torch.tensor([call.args for call in histories.call], device=device)
+    program = torch.tensor([row[call.program] for call in histories.call], device=device)
+    stop = torch.tensor([decision is None for decision in histories.decision], device=device)
+    none = Call(ACT)
+    decided = [decision or none for decision in histories.decision]
+    next_program = torch.tensor([row[call.program] for call in decided], device=device)
+    next_args = torch.tensor([call.args for call in decided], device=device)
+    wrong: list[int] = []
+    margin = float("inf")
+    level = np.nonzero(parent < 0)[0]
+    before: tuple[torch.Tensor, torch.Tensor] | None = None  # the states after the level above
+    place = np.full(len(histories), -1)  # of a node in its level
+    while len(level):
+        after: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for start in range(0, len(level), at_once):
+            nodes = torch.from_numpy(level[start : start + at_once]).to(device)
+            if before is None:
+                zero = torch.zeros(model.config.layers, len(nodes), model.config.hidden, device=device)
+                state = (zero, zero)
+            else:
+                above = torch.from_numpy(place[parent[level[start : start + at_once]]]).to(device)
+                state = (before[0][:, above], before[1][:, above])
+            said, state = model.step(env, seen[nodes], args[nodes], program[nodes], state)
+            calls = ~stop[nodes]
+            lead = said.stop.abs()
+            bad = (said.stop >= 0) != stop[nodes]
+            for logits, right in zip((said.program, *said.args), (next_program, *next_args.T), strict=True):
+                bad |= calls & (logits.argmax(1) != right[nodes])
+                if logits.shape[1] > 1:
+                    best = logits.topk(2, dim=1).values
+                    lead = torch.where(calls, torch.minimum(lead, best[:, 0] - best[:, 1]), lead)
+            wrong += nodes[bad].tolist()
+            margin = min(margin, lead.min().item())
+            after.append(state)
+        before = (torch.cat([h for h, _ in after], 1), torch.cat([c for _, c in after], 1))
+        place[level] = np.arange(len(level))
+        inside = np.zeros(len(histories), dtype=bool)
+        inside[level] = True
+        level = np.nonzero((parent >= 0) & inside[np.maximum(parent, 0)])[0]
+    return Comparison(len(histories), tuple(wrong), margin)
