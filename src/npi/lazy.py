@@ -10,6 +10,7 @@ goes through all its choices. `docs/proof.md` argues why this covers every concr
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Literal, NamedTuple
 
 from npi.tape import LEFT, RIGHT, TapeKind
@@ -72,7 +73,8 @@ class LazyTape:
 
     def load(self, sketch: Sketch) -> None:
         self.__cells, self.__gaps = list(sketch.cells), list(sketch.gaps)
-        self.__heads, self.__tail = list(sketch.heads), sketch.tail
+        self.__heads = list(sketch.heads)
+        self.__tail: Tail = sketch.tail
 
     def read(self, head: int = 0) -> int:
         place = self.__heads[head]
@@ -164,36 +166,41 @@ class LazyTape:
 
     def sketch(self) -> Sketch:
         """What is drawn now, without the cells that are far from every head and the symbols to be forgotten."""
-        known = self.__within(self.__near)
-        near = known if self.__near >= DRAWN else self.__within(DRAWN)
-        cells, gaps, places = self.__cells, self.__gaps, sorted(near)
-        left_out = []
-        expected = 0  # the cell that follows if none is left out
-        for place in places:
-            left_out.append(place > expected or gaps[place])
-            expected = place + 1
-        left_out.append(expected < len(cells) or gaps[-1])
-        order = {place: index for index, place in enumerate(places)}
-        return Sketch(
-            tuple([cells[place] if place in known else None for place in places]),
-            tuple(left_out),
-            tuple([order[head] for head in self.__heads]),
-            self.__tail,
-        )
+        return _forget(Sketch(tuple(self.__cells), tuple(self.__gaps), tuple(self.__heads), self.__tail), self.__near)
 
-    def __within(self, radius: int) -> set[int]:
-        """The cells no farther than this from some head, with no gap between."""
-        near = set(self.__heads)
-        for head in self.__heads:
-            for step in (-1, 1):
-                place = head
-                for _ in range(radius):
-                    gap = self.__gaps[place if step < 0 else place + 1]
-                    place += step
-                    if gap or not 0 <= place < len(self.__cells):
-                        break
-                    near.add(place)
-        return near
+
+@cache
+def _forget(all_of_it: Sketch, symbols: int) -> Sketch:
+    """A sketch without the cells that are far from every head; symbols are kept no farther than said."""
+    cells, gaps, heads, tail = all_of_it
+    known, drawn = _within(all_of_it, symbols), sorted(_within(all_of_it, max(symbols, DRAWN)))
+    left_out = []
+    expected = 0  # the cell that follows if none is left out
+    for place in drawn:
+        left_out.append(place > expected or gaps[place])
+        expected = place + 1
+    left_out.append(expected < len(cells) or gaps[-1])
+    return Sketch(
+        tuple(cells[place] if place in known else None for place in drawn),
+        tuple(left_out),
+        tuple(drawn.index(head) for head in heads),
+        tail,
+    )
+
+
+def _within(sketch: Sketch, radius: int) -> set[int]:
+    """The cells no farther than this from some head, with no gap between."""
+    near = set(sketch.heads)
+    for head in sketch.heads:
+        for step in (-1, 1):
+            place = head
+            for _ in range(radius):
+                gap = sketch.gaps[place if step < 0 else place + 1]
+                place += step
+                if gap or not 0 <= place < len(sketch.cells):
+                    break
+                near.add(place)
+    return near
 
 
 def first_sketches(kinds: Sequence[TapeKind], oracle: Oracle) -> list[Sketch]:

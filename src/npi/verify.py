@@ -11,7 +11,7 @@ a run it runs as the teacher on every problem of every size. `docs/proof.md` say
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -65,14 +65,13 @@ class Histories:
             )
         return node
 
-    def find(self, call: Call, seen: list[Observation]) -> int | None:
-        """The node of a history, if it is among these."""
-        node: int | None = None
-        for index, observation in enumerate(seen):
-            node = self.children.get((call if index == 0 else node, observation))  # type: ignore[arg-type]
-            if node is None:
-                return None
-        return node
+    def walk(self, frame: Frame) -> Iterator[int | None]:
+        """The node of each history in a frame, or None from the first on that is not among these."""
+        node: int | None = -1
+        for step in frame.steps:
+            if node is not None:
+                node = self.children.get((frame.call if node < 0 else node, step.seen))
+            yield node
 
     def frame(self, node: int) -> Frame:
         """The history of a node as a frame, cut short after its decision."""
@@ -129,6 +128,10 @@ class Exploration:
             # each is demonstrated after the one before returned
             entries = dict.fromkeys(state for summary in summaries for state in summary.exits)
 
+    def programs(self) -> list[Program]:
+        """The programs that were called."""
+        return list(dict.fromkeys(summary.program for summary in self.summaries.values()))
+
     def first_states(self) -> Iterator[State]:
         oracle = Oracle()
         while True:
@@ -167,7 +170,13 @@ class Exploration:
         path = _Path(self, key, node, oracle)
         while True:
             with suppress(_Waits):
-                self.returns(key, path.run(state))
+                try:
+                    self.returns(key, path.run(state))
+                except (AttributeError, TypeError) as error:
+                    raise NotProvable(
+                        f"{self.task.env.__name__} or its teacher asks of a tape what only a concrete one has "
+                        f"({error}): use read, write, move, at_start and at_last alone"
+                    ) from error
             if not oracle.advance():
                 return
 
@@ -201,6 +210,13 @@ class _Path:
         self.tapes = [LazyTape(kind, oracle, sketch) for kind, sketch in zip(exploration.kinds, sketches, strict=True)]
         self.env: Any = exploration.env(self.tapes, self)
         self.kept = dict(vars(self.env))
+        for name, value in self.kept.items():
+            parts = value if isinstance(value, tuple) else (value,)
+            if value is not self and not all(any(part is tape for tape in self.tapes) for part in parts):
+                raise NotProvable(
+                    f"{exploration.task.env.__name__} keeps {name} beside its tapes, which a proof would not see: keep "
+                    f"all of its state on tapes"
+                )
 
     def run(self, state: State) -> State:
         """Go on from where the node's call returned in a state; returns the state in which the frame returns."""
@@ -339,3 +355,26 @@ def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14
         inside[level] = True
         level = np.nonzero((parent >= 0) & inside[np.maximum(parent, 0)])[0]
     return Comparison(len(histories), tuple(wrong), margin)
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A problem on which a run comes to a history that the network decides wrongly."""
+
+    problem: Any
+    node: int
+
+
+def counterexample(
+    task: Task, histories: Histories, wrong: Collection[int], tries: int = 3000
+) -> Counterexample | None:
+    """Look for one among corner cases and random problems, the small ones first."""
+    wanted = set(wrong)
+    sizes = sorted(task.sizes)[:12]
+    for problem in (p for size in sizes for p in task.problems(size, max(1, tries // len(sizes)), 0)):
+        for recording in task.demonstrate(problem):
+            for frame in dict.fromkeys(recording):
+                for node in histories.walk(frame):
+                    if node in wanted:
+                        return Counterexample(problem, node)
+    return None

@@ -20,10 +20,11 @@ from npi.cli.measure import bench, check, evaluate
 from npi.cli.run import demo, run
 from npi.cli.teach import teach
 from npi.cli.train import train
+from npi.cli.verify import verify
 from npi.task import BadInput
 
 app = tyro.extras.SubcommandApp()
-for command in (demo, run, train, teach, evaluate, check, bench, cars, export):
+for command in (demo, run, train, teach, evaluate, check, verify, bench, cars, export):
     app.command(command)
 
 
