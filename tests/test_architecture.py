@@ -66,7 +66,7 @@ BELOW = {  # what a module may import from the package, as in the order of the p
     "practice": {"picture", "program", "task", "tasks"},
     "drill": {"lessons", "model", "practice", "program"},
     "train": {"drill", "encoders", "lessons", "model", "practice", "program", "task", "vary"},
-    "teach": {"encoders", "lessons", "model", "program", "task", "train"},
+    "teaching": {"encoders", "lessons", "model", "program", "task", "train"},
     "verify": {"lazy", "model", "neural", "program", "task"},
     "neural": {"encoders", "picture", "program", "task", "interpret", "model"},
     "checkpoint": {"disk", "model", "models", "task", "train"},

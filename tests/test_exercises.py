@@ -7,8 +7,8 @@ import pytest
 from npi import check_task
 from npi.exercises import EXERCISES
 from npi.tasks import find
-from npi.teach import TeachConfig, new_programs
 from npi.teachability import exercises, random_programs
+from npi.teaching import TeachConfig, new_programs
 
 
 @pytest.mark.parametrize("task", EXERCISES, ids=lambda task: task.name)

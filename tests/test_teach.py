@@ -12,7 +12,7 @@ from npi.checkpoint import load_model, save_model
 from npi.model import NPI, ModelConfig
 from npi.program import Call
 from npi.tasks.addition import AdditionPad
-from npi.teach import NotFrozen, TeachConfig, check_frozen, new_programs, teach
+from npi.teaching import NotFrozen, TeachConfig, check_frozen, new_programs, teach
 
 SHORT = TeachConfig(pupils=2, updates=20, frames=8, estimate_every=10)
 MAXIMUM = replace(tasks.find("maximum"), sizes=range(1, 4), examples=6)

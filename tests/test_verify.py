@@ -3,7 +3,7 @@
 import copy
 import json
 from dataclasses import replace
-from itertools import product
+from itertools import cycle, product
 from random import Random
 from typing import Annotated, NamedTuple
 
@@ -169,16 +169,24 @@ def test_a_teacher_that_reads_what_is_not_shown_is_caught():
             self.tape.move(a)
 
     @program
-    def walk(env):
+    def look(env):
         if not env.tape.at_last():
             act(env, RIGHT)
-            walk(env)
-        else:
-            act(env, LEFT)
+            look(env)
 
-    task = replace(tasks.find("sorting"), env=Line, main=walk)
-    with pytest.raises(NotProvable, match="after the same observations"):
+    moods = cycle((LEFT, RIGHT, RIGHT))
+
+    @program
+    def moody(env):
+        act(env, next(moods))
+        moody(env)
+
+    task = replace(tasks.find("sorting"), env=Line, main=look)
+    with pytest.raises(NotProvable, match="looked at by observe and act alone"):
         for _ in Exploration(task).run():
+            pass
+    with pytest.raises(NotProvable, match="after the same observations"):
+        for _ in Exploration(replace(task, main=moody)).run():
             pass
 
 

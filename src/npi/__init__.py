@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from npi.evaluation import evaluate
     from npi.model import NPI, ModelConfig
     from npi.neural import Neural
+    from npi.teaching import teach
     from npi.train import FAST, PAPER, TrainConfig, Training, begin
 
 __version__ = "0.1.0"
@@ -31,6 +32,7 @@ _LATER = {
     "begin": "train",
     "evaluate": "evaluation",
     "load_model": "checkpoint",
+    "teach": "teaching",
     "save_model": "checkpoint",
 }
 
@@ -68,6 +70,7 @@ __all__ = [
     "run",
     "run_all",
     "save_model",
+    "teach",
 ]
 
 

@@ -2,7 +2,7 @@
 
 The rows are learnt beside the core and dropped when training ends: what stays is a core that can be told by a row what
 to do. Rows are moved a little at random each time they are used, so that what is near a row means the same, and a row
-for a new program can be found by gradient descent (teach.py).
+for a new program can be found by gradient descent (teaching.py).
 
 Axes: I pictures, G width of what is seen in one.
 """

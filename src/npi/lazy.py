@@ -29,11 +29,12 @@ class Sketch(NamedTuple):
 
 
 class Oracle:
-    """Chooses; `advance` goes to the next of all ways to choose, depth first."""
+    """Chooses; `advance` goes to the next of all ways to choose, depth first. Tapes answer while it is `open`."""
 
-    __slots__ = ("at", "options", "path")
+    __slots__ = ("at", "open", "options", "path")
 
     def __init__(self):
+        self.open = True
         self.path: list[int] = []
         self.options: list[int] = []
         self.at = 0
@@ -77,6 +78,7 @@ class LazyTape:
         self.__tail: Tail = sketch.tail
 
     def read(self, head: int = 0) -> int:
+        self.__check_open()
         place = self.__heads[head]
         symbol = self.__cells[place]
         if symbol is None:
@@ -84,10 +86,12 @@ class LazyTape:
         return symbol
 
     def write(self, symbol: int, head: int = 0) -> None:
+        self.__check_open()
         if 0 <= symbol < self.__symbols:
             self.__cells[self.__heads[head]] = symbol
 
     def move(self, direction: int, head: int = 0) -> None:
+        self.__check_open()
         if direction not in (LEFT, RIGHT):
             return
         if direction == self.__outward:
@@ -102,10 +106,16 @@ class LazyTape:
             self.__heads[head] -= 1
 
     def at_start(self, head: int = 0) -> bool:
+        self.__check_open()
         return self.__at_home(head) if self.__outward == RIGHT else self.__at_end(head)
 
     def at_last(self, head: int = 0) -> bool:
+        self.__check_open()
         return self.__at_home(head) if self.__outward == LEFT else self.__at_end(head)
+
+    def __check_open(self) -> None:
+        if not self.__oracle.open:
+            raise AttributeError("tapes are looked at by observe and act alone")
 
     def __settle(self, place: int, inward: bool = False) -> None:
         """Decide what a head finds in the gap before a cell: nothing, or one more cell at its side of the gap."""

@@ -11,7 +11,7 @@ from npi.exercises import EXERCISES
 from npi.model import NPI
 from npi.practice import Gym
 from npi.task import Task
-from npi.teach import Lesson, TeachConfig, count_wrong, learn, teach
+from npi.teaching import Lesson, TeachConfig, count_wrong, learn, teach
 from npi.train import follows
 
 STARTS = 200  # states from which a random program is demonstrated, and as many others on which it is judged

@@ -205,7 +205,7 @@ class _Path:
     def __init__(self, exploration: Exploration, key: Key, node: int, oracle: Oracle):
         self.exploration, self.key, self.first, self.oracle = exploration, key, node, oracle
         self.summary = exploration.summaries[key]
-        self.before = [step.seen for step in exploration.histories.frame(node).steps] if node >= 0 else []
+        self.before = exploration.histories.frame(node).steps if node >= 0 else ()
         sketches = key[1]
         self.tapes = [LazyTape(kind, oracle, sketch) for kind, sketch in zip(exploration.kinds, sketches, strict=True)]
         self.env: Any = exploration.env(self.tapes, self)
@@ -221,11 +221,20 @@ class _Path:
     def run(self, state: State) -> State:
         """Go on from where the node's call returned in a state; returns the state in which the frame returns."""
         self.node, self.steps = self.first, 0
+        self.oracle.open = False
         self.set(state)
         with watched_by(self):
             self.summary.program.function(self.env, *self.summary.args)
+        if self.steps < len(self.before):
+            raise self.fickle()
         self.decide(None)
         return self.state()
+
+    def fickle(self) -> NotProvable:
+        return NotProvable(
+            f"{self.summary.program.name} does not decide the same after the same observations: it reads what observe "
+            f"does not show. npi check says more"
+        )
 
     def set(self, state: State) -> None:
         self.seen: Observation | None = None
@@ -243,9 +252,11 @@ class _Path:
     def observe(self, look: Callable[[], Observation]) -> Observation:
         """What the environment shows; it is looked at once, until something is done."""
         if self.steps < len(self.before):
-            return self.before[self.steps]
+            return self.before[self.steps].seen
         if self.seen is None:
+            self.oracle.open = True
             self.seen = look()
+            self.oracle.open = False
         return self.seen
 
     def decide(self, decision: Decision) -> None:
@@ -258,13 +269,17 @@ class _Path:
         self.steps += 1
 
     def call(self, program: Program, args: tuple[int, ...]) -> None:
+        call = _call(program, args)
         if self.steps < len(self.before):
+            if call != self.before[self.steps].decision:
+                raise self.fickle()
             self.steps += 1
             return
-        call = _call(program, args)
         self.decide(call)
         if program is act:
+            self.oracle.open = True
             self.env.act(*call.args)
+            self.oracle.open = False
             self.seen = None
             return
         self.exploration.wait(self.exploration.need(program, args, self.state()), self.key, self.node)

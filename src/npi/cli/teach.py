@@ -51,8 +51,8 @@ def teach(
     from dataclasses import replace
 
     from npi import checkpoint
-    from npi.teach import TeachConfig
-    from npi.teach import teach as teach_rows
+    from npi.teaching import TeachConfig
+    from npi.teaching import teach as teach_rows
 
     if guard and rehearse:
         raise BadInput("--guard needs no old examples and --rehearse mixes them in: give one of them")
