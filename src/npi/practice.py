@@ -65,17 +65,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Practice:
-    """A practice program: the first orders, then those of the first way whose tests all hold, or else of the last."""
+    """A practice program: the first orders, then those of the first way whose checks all hold, or else of the last."""
 
     name: str
     env: str
     first: tuple[Order, ...]
-    tests: tuple[tuple[Check, ...], ...] = ()  # for each way but the last
+    checks: tuple[tuple[Check, ...], ...] = ()  # for each way but the last
     ways: tuple[tuple[Order, ...], ...] = ()
 
     def way(self, seen: Sequence[int]) -> tuple[Order, ...]:
-        for tests, orders in zip(self.tests, self.ways, strict=False):
-            if all(test.holds(seen) for test in tests):
+        for checks, orders in zip(self.checks, self.ways, strict=False):
+            if all(check.holds(seen) for check in checks):
                 return orders
         return self.ways[-1] if self.ways else ()
 
@@ -196,7 +196,7 @@ class Gym:
         again = self.orders(rng.randint(1, MOST))
         if kind == 2:
             again += (Order(name, (0,) * len(self.arguments)),)
-        return Practice(name, self.env, first, (self.tests(),), (again, self.orders(rng.choice((0, 0, 1, MOST)))))
+        return Practice(name, self.env, first, (self.checks(),), (again, self.orders(rng.choice((0, 0, 1, MOST)))))
 
     def orders(self, count: int) -> tuple[Order, ...]:
         return tuple(self.order() for _ in range(count))
@@ -218,11 +218,11 @@ class Gym:
                 args[index] = Copy(rng.choice(like), rng.choice((0, 0, 1, -1)))
         return Order(call.program, tuple(args))
 
-    def tests(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[Check, ...]:
         """Most often one, sometimes two of which both must hold."""
-        return tuple(self.test() for _ in range(1 if self.rng.random() < 0.9 else 2))
+        return tuple(self.check() for _ in range(1 if self.rng.random() < 0.9 else 2))
 
-    def test(self) -> Check:
+    def check(self) -> Check:
         rng = self.rng
         field = rng.randrange(len(self.fields))
         size = self.fields[field]
