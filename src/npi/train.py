@@ -81,6 +81,7 @@ PICTURES = TrainConfig(
     decay_every=540,
     floor=0.02,
     average=0.99,
+    temperature=0.05,
     uniform=0.5,
     estimate_every=100,
     settle=3_400,  # to the end: a picture can always be varied once more
