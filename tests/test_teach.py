@@ -40,6 +40,14 @@ def test_frozen_is_frozen(shipped, rehearse):
         assert shipped.state_dict()[name].numpy().tobytes() == tensor.numpy().tobytes(), name
 
 
+def test_rehearsed_frames_are_seen_by_their_own_environments(shipped):
+    """What the model could do before, on either pad, is still right before the new rows have learnt anything."""
+    few = [replace(tasks.find(name), sizes=range(1, 4), examples=2) for name in ("addition", "sorting")]
+    new = len(new_programs(shipped, MAXIMUM)[1])
+    taught = teach(shipped, MAXIMUM, few, replace(SHORT, updates=1, estimate_every=1))
+    assert taught.wrong <= new < taught.frames - 100
+
+
 def test_only_the_rows_of_new_programs_learn(shipped):
     early, late = (teach(shipped, MAXIMUM, (), replace(SHORT, updates=n)) for n in (10, 20))
     new = len(shipped.programs)

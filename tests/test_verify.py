@@ -103,6 +103,14 @@ def test_a_network_that_is_wrong_somewhere_has_a_counterexample(explored, shippe
     assert counterexample(task, explored["sorting"].histories, [], tries=20) is None
 
 
+def test_a_network_that_says_no_numbers_is_not_proved(explored, shipped):
+    model = copy.deepcopy(shipped)
+    with torch.no_grad():
+        model.args_head.bias[:] = torch.nan
+    result = compare(model, tasks.find("sorting"), explored["sorting"].histories)
+    assert (result.margin, result.proved) == (0.0, False)
+
+
 def test_a_loop_cannot_be_proved():
     for name in ("sorting", "addition"):
         with pytest.raises(NotProvable, match="Use the recursive teacher"):

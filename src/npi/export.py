@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import warnings
 from contextlib import redirect_stdout
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -54,10 +55,8 @@ class Step(nn.Module):
 
 def export(model: NPI, task: Task, path: Path) -> None:
     """Write one step of a model on a task's environment."""
-    try:
-        import onnxscript  # noqa: F401  (what torch needs)
-    except ImportError as error:
-        raise BadInput("export needs onnx and onnxscript: pip install 'npi[onnx]'") from error
+    if find_spec("onnxscript") is None:  # torch's exporter stands on it
+        raise BadInput("export needs onnx and onnxscript: pip install 'npi[onnx]'")
     check_place(path.parent)
     path.parent.mkdir(parents=True, exist_ok=True)
     env, config = task.env.__name__, model.config

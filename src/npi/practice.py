@@ -160,15 +160,16 @@ class Gym:
 
     def frames(self, practice: Practice, rng: Random, starts: int) -> list[Frame]:
         """The distinct frames of a practice program from some states; none from where it does not come back."""
-        found: dict[Frame, None] = {}
-        for _ in range(starts):
-            frames: list[Frame] = []
-            try:
-                self.run(practice, self.start(rng), frames)
-            except TooFar:
-                continue
-            found |= dict.fromkeys(frames)
-        return list(found)
+        return list(dict.fromkeys(frame for _ in range(starts) for frame in self.attempt(practice, rng)))
+
+    def attempt(self, practice: Practice, rng: Random) -> list[Frame]:
+        """The frames of a practice program from one state, or none if it does not come back."""
+        frames: list[Frame] = []
+        try:
+            self.run(practice, self.start(rng), frames)
+        except TooFar:
+            return []
+        return frames
 
     def make(self, name: str) -> Practice:
         """A new practice program that comes back from nearly everywhere, and whose every way is gone sometimes."""
@@ -176,12 +177,8 @@ class Gym:
             practice = self.draw(name)
             rng, back, gone = Random(name), 0, set()
             for _ in range(STARTS):
-                frames: list[Frame] = []
-                try:
-                    self.run(practice, self.start(rng), frames)
-                except TooFar:
-                    continue
-                back += 1
+                frames = self.attempt(practice, rng)
+                back += bool(frames)
                 gone |= {tuple(step.decision for step in frame.steps) for frame in frames}
             if back >= ENOUGH * STARTS and len(gone) >= max(1, len(practice.ways)):
                 self.practised[name] = practice

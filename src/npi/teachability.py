@@ -42,8 +42,9 @@ def random_programs(
             practice = gym.make(f"UNSEEN {index}")
             gym.practised.clear()  # each stands on what the model knows
             rng = Random(f"{seed} {practice.name}")
-            lessons.append(Lesson(gym.env, (practice.name,), gym.frames(practice, rng, STARTS)))
-            others.append(Lesson(gym.env, (practice.name,), gym.frames(practice, rng, STARTS)))
+            for taken in (lessons, others):
+                frames = [(gym.env, frame) for frame in gym.frames(practice, rng, STARTS)]
+                taken.append(Lesson((practice.name,), frames))
         began = time.perf_counter()
         *_, reached = learn(model, lessons, config, seed)
         each = (time.perf_counter() - began) / len(lessons)

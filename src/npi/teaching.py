@@ -51,9 +51,8 @@ class TeachConfig:
 class Lesson:
     """What is to be taught: the frames of new programs, and perhaps of old ones that must not suffer."""
 
-    env: str
     programs: tuple[str, ...]
-    frames: Sequence[Frame]
+    frames: Sequence[tuple[str, Frame]]  # each with the name of its environment
 
 
 @dataclass(frozen=True)
@@ -77,29 +76,22 @@ class Class:
         self.model.lstm.train()  # it has no dropout, and CUDA gives no gradients otherwise
         device = model.keys.device
         self.own = len(model.programs)
-        # Programs of different lessons may have the same names: in the table of frames each has one of its own.
-        names = [*model.programs]
+        # All lessons call their new programs by the same names in the table: which rows these are is the pupil's.
+        new = [f"new {index}" for index in range(max(len(lesson.programs) for lesson in lessons))]
+        born = max(model.generations) + 1 if generation is None else generation
+        self.generations = [*model.generations, *[born] * len(new)]
         pairs: list[tuple[str, Frame]] = []
         of: list[int] = []
-        new: list[dict[str, int]] = []
         for number, lesson in enumerate(lessons):
-            new.append({name: self.own + index for index, name in enumerate(lesson.programs)})
-            pairs += [(lesson.env, frame) for frame in lesson.frames]
+            names = dict(zip(lesson.programs, new, strict=False))
+            pairs += [(env, _renamed(frame, names)) for env, frame in lesson.frames]
             of += [number] * len(lesson.frames)
-        self.most = max(len(lesson.programs) for lesson in lessons)
-        names += [f"new {index}" for index in range(self.most)]
-        born = max(model.generations) + 1 if generation is None else generation
-        self.generations = [*model.generations, *[born] * self.most]
-        renamed = [
-            (env, _renamed(frame, {name: names[row] for name, row in new[number].items()}))
-            for (env, frame), number in zip(pairs, of, strict=True)
-        ]
-        self.table = Lessons(renamed, names, device)
+        self.table = Lessons(pairs, [*model.programs, *new], device)
         self.frames_of = [np.nonzero(np.array(of) == number)[0] for number in range(len(lessons))]
         self.encoded = self.encode()
         self.rng = np.random.default_rng(seed)
         generator = torch.Generator().manual_seed(seed)
-        pupils = (len(lessons) * config.pupils, self.most)
+        pupils = (len(lessons) * config.pupils, len(new))
         keys = torch.nn.functional.normalize(torch.randn(*pupils, model.config.key, generator=generator), dim=-1)
         embeddings = config.spread * torch.randn(*pupils, model.config.program, generator=generator)
         self.keys = torch.nn.Parameter(keys.to(device))
@@ -248,8 +240,8 @@ def teach(
     With it, they may: frames of these old tasks are then learnt again beside the new ones.
     """
     new, frames = new_programs(model, task, seed)
-    old = [frame for known in rehearse for frame in _rehearsal(model, known, seed)]
-    lesson = Lesson(task.env.__name__, new, [*frames, *old])
+    old = [(known.env.__name__, frame) for known in rehearse for frame in _rehearsal(model, known, seed)]
+    lesson = Lesson(new, [*((task.env.__name__, frame) for frame in frames), *old])
     generation = max(model.generations) + (0 if rehearse else 1)
     pupils = Class(model, [lesson], config, seed, generation)
     reached = pupils.estimate(0, 0)

@@ -114,9 +114,8 @@ class Exploration:
         self.env = _watched(task.env)
         self.histories = Histories()
         self.summaries: dict[Key, _Summary] = {}
-        self.todo: list[
-            tuple[Key, int, State]
-        ] = []  # a frame, the node of its last call or -1, and where that returned
+        # What is left to do: a frame, the node of its last call (or -1), and the state in which that returned.
+        self.todo: list[tuple[Key, int, State]] = []
         self.known: set[tuple[Key, int, State]] = set()
 
     def run(self) -> Iterator[tuple[int, int]]:
@@ -362,7 +361,7 @@ def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14
                     best = logits.topk(2, dim=1).values
                     lead = torch.where(calls, torch.minimum(lead, best[:, 0] - best[:, 1]), lead)
             wrong += nodes[bad].tolist()
-            margin = min(margin, lead.min().item())
+            margin = min(margin, lead.nan_to_num(nan=0.0).min().item())  # what is no number leads by nothing
             after.append(state)
         before = (torch.cat([h for h, _ in after], 1), torch.cat([c for _, c in after], 1))
         place[level] = np.arange(len(level))

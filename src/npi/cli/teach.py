@@ -103,8 +103,8 @@ def teach(
             )
         return 1
     summary = {"taught": task, "teacher": teacher, "seed": seed, "rehearsed": rehearse, "updates": taught.updates}
-    before = checkpoint.describe(Path(model or SHIPPED))["training"]
-    checkpoint.save_model(taught.model, out, {**before, "lessons": [*before.get("lessons", []), summary]})
+    lessons = [*network.history.get("lessons", []), summary]
+    checkpoint.save_model(taught.model, out, {**network.history, "lessons": lessons})
     if not json:
         print(
             f"learnt {names} in {taught.updates} updates, {took:.1f} s; every other row and tensor is the same to the "
