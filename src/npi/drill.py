@@ -1,15 +1,17 @@
 """Practice as part of training: rows of memory for practice programs, and batches of their frames.
 
-The rows are learnt beside the core and dropped when training ends: what stays is a core that can be told by a row what
-to do. Rows are moved a little at random each time they are used, so that what is near a row means the same, and a row
-for a new program can be found by gradient descent (teaching.py).
+The embedding of a practice program is put together from its features, each a learnt vector, so that none can be learnt
+by heart: the core must learn what the parts of a program mean, and how they go together. Embeddings are moved a little
+at random each time they are used, so that what is near one means the same, and one for a new program can be found by
+gradient descent (teaching.py). All of this is dropped when training ends: what stays is a core that can be told by a
+row what to do.
 
-Axes: I pictures, G width of what is seen in one.
+Axes: R rows, K width of a key, P of an embedding, I pictures, G width of what is seen in one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -22,28 +24,47 @@ from npi.model import NPI, Memory
 from npi.practice import Practice
 from npi.program import Frame
 
-NOISE = 0.15  # how far rows are moved
+NOISE = 0.15  # how far embeddings are moved
+SPREAD = 0.3  # of the vector of a feature, at first
+HASTE = 5.0  # how much faster than the rest these vectors are learnt: each is needed now and then only
 
 
 class Drill(nn.Module):
     """Practice programs: their rows, and their frames."""
 
+    features: Tensor
+    called: Tensor
+
     def __init__(
         self, model: NPI, practice: Sequence[tuple[Practice, list[Frame]]], device: str | torch.device = "cpu"
     ):
         super().__init__()
-        names = [item.name for item, _ in practice]
+        row = {item.name: index for index, (item, _) in enumerate(practice)}
         pairs = [(item.env, frame) for item, frames in practice for frame in frames]
         self.own, self.captions = len(model.programs), model.config.captions
-        self.lessons = Lessons(pairs, [*model.programs, *names], device)
-        self.frames_of = [np.nonzero(self.lessons.program == self.own + row)[0] for row in range(len(names))]
-        self.keys = nn.Parameter(torch.randn(len(names), model.config.key) * model.config.key**-0.5)
-        self.embeddings = nn.Parameter(torch.randn(len(names), model.config.program))
+        self.lessons = Lessons(pairs, [*model.programs, *row], device)
+        # The frames of each program lie together in `order`: where they begin, and how many there are.
+        self.order = np.argsort(self.lessons.program, kind="stable")
+        self.count = np.bincount(self.lessons.program - self.own, minlength=len(row))
+        self.first = self.count.cumsum() - self.count
+        known: dict[Hashable, int] = {}
+        features = [
+            [known.setdefault(_common(feature, row), 1 + len(known)) for feature in item.features()]
+            for item, _ in practice
+        ]
+        width = max(map(len, features))
+        table = torch.tensor([[*numbers, *[0] * (width - len(numbers))] for numbers in features])
+        self.register_buffer("features", table, persistent=False)  # 0: none
+        called = [[row[name] for name in item.calls() if name in row] or [-1] for item, _ in practice]
+        self.register_buffer("called", torch.tensor([first for first, *_ in called]), persistent=False)  # -1: none
+        self.keys = nn.Parameter(torch.randn(len(row), model.config.key) * model.config.key**-0.5 / HASTE)
+        self.parts = nn.Parameter(torch.randn(1 + len(known), model.config.program) * SPREAD / HASTE)
+        self.callee = nn.Linear(model.config.key, model.config.program, bias=False)
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
         """Frames to practise, each of a program drawn with equal chances."""
-        chosen = [self.frames_of[row] for row in rng.integers(len(self.frames_of), size=count)]
-        return self.lessons.longest_first(np.array([frames[rng.integers(len(frames))] for frames in chosen]))
+        row = rng.integers(len(self.count), size=count)
+        return self.lessons.longest_first(self.order[self.first[row] + rng.integers(self.count[row])])
 
     def memory(self, model: NPI, batch: Batch, rng: np.random.Generator) -> tuple[Batch, Memory]:
         """The rows that a batch needs, the model's own first, and the batch with its programs by these rows."""
@@ -51,14 +72,26 @@ class Drill(nn.Module):
         practised = torch.cat([batch.program, called]).unique()
         place = torch.arange(self.own + len(self.keys), device=practised.device)
         place[practised] = self.own + torch.arange(len(practised), device=practised.device)
-        keys, embeddings = self.keys[practised - self.own], self.embeddings[practised - self.own]
+        keys, embeddings = self.rows(practised - self.own)
         generator = torch.Generator(keys.device).manual_seed(int(rng.integers(2**62)))
         moved = embeddings + NOISE * torch.randn(embeddings.shape, generator=generator, device=keys.device)
         memory = Memory(torch.cat([model.keys, keys]), torch.cat([model.embeddings, moved]))
         return replace(batch, program=place[batch.program], next_program=place[batch.next_program]), memory
+
+    def rows(self, which: Int[Tensor, " R"]) -> Memory:
+        """The key of each program, and its embedding: the sum of its features, and of what it practised calls."""
+        embeddings = HASTE * nn.functional.embedding_bag(self.features[which], self.parts, mode="sum", padding_idx=0)
+        called = self.called[which]
+        embeddings = embeddings + self.callee(HASTE * self.keys[called.clamp_min(0)]) * (called >= 0)[:, None]
+        return Memory(HASTE * self.keys[which], embeddings)
 
     def told(self, env: str, which: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
         """What practice sees of pictures: not them, but what is to be said of them."""
         numbers = self.lessons.captions[env][which].T
         said = [nn.functional.one_hot(number, size) for number, size in zip(numbers, self.captions[env], strict=True)]
         return torch.cat(said, 1).float()
+
+
+def _common(feature: tuple[Hashable, ...], row: dict[str, int]) -> Hashable:
+    """That a practised program is called is one feature for all of them: which one it is, its key tells."""
+    return (*feature[:-1], "practised") if feature[0] == "program" and feature[-1] in row else feature

@@ -35,6 +35,7 @@ class ModelConfig:
     encoders   environment name -> the fields it shows and their number of values
     pictures   environment name -> the side of the pictures it shows
     captions   environment name -> how many values each number of a caption has
+    product    whether the fusion multiplies what is observed with the program, beside putting them side by side
     """
 
     arguments: tuple[int, ...]
@@ -43,6 +44,7 @@ class ModelConfig:
     captions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     hidden: int = 256
     fusion: int = 256
+    product: bool = False
     layers: int = 2
     state: int = 128
     program: int = 128
@@ -95,6 +97,21 @@ def guarded(
     return found.masked_fill(born > born[programs, None], -torch.inf)
 
 
+class Product(nn.Module):
+    """A linear layer that also multiplies what is observed with the program: a program can ask for any of it."""
+
+    def __init__(self, state: int, program: int, width: int):
+        super().__init__()
+        self.widths = [state, program]
+        self.both = nn.Linear(state + program, width)
+        self.observed = nn.Linear(state, width)
+        self.asked = nn.Linear(program, width, bias=False)
+
+    def forward(self, together: Float[Tensor, "B _"]) -> Float[Tensor, "B _"]:
+        encoded, embedded = together.split(self.widths, 1)
+        return self.both(together) + self.observed(encoded) * self.asked(embedded)
+
+
 class NPI(nn.Module):
     """The Neural Programmer-Interpreter."""
 
@@ -120,7 +137,9 @@ class NPI(nn.Module):
             }
         )
         self.fusion = nn.Sequential(
-            nn.Linear(config.state + config.program, config.fusion),
+            Product(config.state, config.program, config.fusion)
+            if config.product
+            else nn.Linear(config.state + config.program, config.fusion),
             nn.ReLU(),
             nn.Linear(config.fusion, config.hidden),
         )

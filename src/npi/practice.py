@@ -8,7 +8,7 @@ observed between several ways to go on; a way may end in a call of itself, which
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -72,6 +72,29 @@ class Practice:
     first: tuple[Order, ...]
     checks: tuple[tuple[Check, ...], ...] = ()  # for each way but the last
     ways: tuple[tuple[Order, ...], ...] = ()
+
+    def features(self) -> Iterator[tuple[Hashable, ...]]:
+        """All that it is made of, each part with its place: other features, another program."""
+        for place, orders in (("first", self.first), *enumerate(self.ways)):
+            yield "orders", place, len(orders)
+            for index, order in enumerate(orders):
+                yield "program", place, index, "itself" if order.program == self.name else order.program
+                for slot, arg in enumerate(order.args):
+                    yield ("copy", self.env, place, index, slot, arg) if isinstance(arg, Copy) else (
+                        "argument", place, index, slot, arg
+                    )  # fmt: skip
+        for place, checks in enumerate(self.checks):
+            yield "checks", place, len(checks)
+            for index, check in enumerate(checks):
+                if check.other is None:
+                    yield "field", self.env, place, index, check.field
+                    yield from (("value", self.env, place, index, check.field, value) for value in check.values)
+                else:
+                    yield "fields", self.env, place, index, check.field, check.other, check.equal
+
+    def calls(self) -> list[str]:
+        """The other programs it calls."""
+        return [order.program for orders in (self.first, *self.ways) for order in orders if order.program != self.name]
 
     def way(self, seen: Sequence[int]) -> tuple[Order, ...]:
         for checks, orders in zip(self.checks, self.ways, strict=False):
@@ -175,6 +198,8 @@ class Gym:
         """A new practice program that comes back from nearly everywhere, and whose every way is gone sometimes."""
         while True:
             practice = self.draw(name)
+            if len(set(practice.calls()) & set(self.practised)) > 1:
+                continue  # one at most: its key is added to the features, which would not say which key is whose
             rng, back, gone = Random(name), 0, set()
             for _ in range(STARTS):
                 frames = self.attempt(practice, rng)
@@ -236,7 +261,7 @@ class Gym:
         return Check(field, frozenset(values if rng.random() < 0.6 or size == 2 else set(range(size)) - values))
 
 
-def practise(task: Task, count: int, seed: object = 0, starts: int = 24) -> Iterator[tuple[Practice, list[Frame]]]:
+def practise(task: Task, count: int, seed: object = 0, starts: int = 12) -> Iterator[tuple[Practice, list[Frame]]]:
     """New practice programs on a task's environment, each with frames of its own.
 
     Of pictures only what is to be said of them counts, so frames see one picture for all with the same caption.

@@ -14,7 +14,7 @@ from npi.task import Task
 from npi.teaching import Lesson, TeachConfig, count_wrong, learn, teach
 from npi.train import follows
 
-STARTS = 200  # states from which a random program is demonstrated, and as many others on which it is judged
+STARTS = 1000  # states from which a random program is demonstrated, and as many others on which it is judged
 PROBLEMS = 50  # on which an exercise is judged
 TOGETHER = 50  # random programs taught side by side
 

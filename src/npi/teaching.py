@@ -26,6 +26,8 @@ from npi.program import Call, Frame
 from npi.task import BadInput, Task, distinct_frames
 from npi.train import loss_of, wrong_steps
 
+AT_ONCE = 4096  # frames judged together
+
 
 @dataclass(frozen=True)
 class TeachConfig:
@@ -35,7 +37,7 @@ class TeachConfig:
     updates         give up after so many
     frames          of each pupil's frames, how many are drawn for an update
     learning_rate   of Adam; it falls to nothing along a cosine
-    spread          how large the rows are at first
+    spread, noise   how large the embeddings are at first, and how far they are moved at random at each update
     estimate_every  how often all frames are looked at
     """
 
@@ -44,6 +46,7 @@ class TeachConfig:
     frames: int = 48
     learning_rate: float = 0.05
     spread: float = 0.5
+    noise: float = 0.15
     estimate_every: int = 25
 
 
@@ -90,7 +93,7 @@ class Class:
         self.frames_of = [np.nonzero(np.array(of) == number)[0] for number in range(len(lessons))]
         self.encoded = self.encode()
         self.rng = np.random.default_rng(seed)
-        generator = torch.Generator().manual_seed(seed)
+        self.generator = generator = torch.Generator().manual_seed(seed)
         pupils = (len(lessons) * config.pupils, len(new))
         keys = torch.nn.functional.normalize(torch.randn(*pupils, model.config.key, generator=generator), dim=-1)
         embeddings = config.spread * torch.randn(*pupils, model.config.program, generator=generator)
@@ -116,12 +119,17 @@ class Class:
                 encoded[part] = model.encode(name, table.seen[part, :fields], args[part], shown)
         return encoded
 
-    def outputs(self, batch: Batch, encoded: Float[Tensor, "S D"], pupil: Int[Tensor, " S"]) -> Outputs:
+    def outputs(
+        self, batch: Batch, encoded: Float[Tensor, "S D"], pupil: Int[Tensor, " S"], noise: float = 0.0
+    ) -> Outputs:
         """What the frozen core says at every step, each step with the rows of its pupil beside the model's own."""
         model = self.model
         new = (batch.program - self.own).clamp_min(0)
         old = model.embeddings[batch.program.clamp_max(self.own - 1)]
-        embedded = torch.where((batch.program < self.own)[:, None], old, self.embeddings[pupil, new])
+        embeddings = self.embeddings
+        if noise:
+            embeddings = embeddings + noise * torch.randn(embeddings.shape, generator=self.generator).to(embeddings)
+        embedded = torch.where((batch.program < self.own)[:, None], old, embeddings[pupil, new])
         packed, _ = model.lstm(PackedSequence(model.fuse(encoded, embedded), batch.going))
         stop, key, args = model.say(packed.data)
         found = torch.cat([key @ model.keys.T, torch.einsum("sk,swk->sw", key, self.keys[pupil])], 1)
@@ -140,7 +148,7 @@ class Class:
         """Teach until every lesson is learnt or the updates are used up; yield what is reached at each estimate."""
         config, count = self.config, self.config.pupils
         optimizer = torch.optim.Adam([self.keys, self.embeddings], lr=config.learning_rate, betas=(0.9, 0.98))
-        best = [self.estimate(lesson, 0) for lesson in range(len(self.frames_of))]
+        best = self.estimate(range(len(self.frames_of)), 0)
         open_lessons = set(range(len(self.frames_of)))
         for update in range(config.updates):
             frames, pupils = [], []
@@ -151,15 +159,15 @@ class Class:
                     pupils.append(np.full(config.frames, pupil))
             batch, encoded, pupil = self.batch(np.concatenate(frames), np.concatenate(pupils))
             # A sum over pupils: each has gradients of its own, whatever the others do.
-            loss = loss_of(self.outputs(batch, encoded, pupil), batch).sum() / config.frames
+            loss = loss_of(self.outputs(batch, encoded, pupil, config.noise), batch).sum() / config.frames
             optimizer.zero_grad()
             loss.backward()
             for group in optimizer.param_groups:
                 group["lr"] = config.learning_rate * 0.5 * (1 + np.cos(np.pi * update / config.updates))
             optimizer.step()
             if (update + 1) % config.estimate_every == 0 or update + 1 == config.updates:
-                for lesson in sorted(open_lessons):
-                    rows = self.estimate(lesson, update + 1)
+                still = sorted(open_lessons)
+                for lesson, rows in zip(still, self.estimate(still, update + 1), strict=True):
                     if rows.wrong <= best[lesson].wrong:
                         best[lesson] = rows
                     if not rows.wrong:
@@ -168,23 +176,31 @@ class Class:
                 if not open_lessons:
                     return
 
-    def estimate(self, lesson: int, updates: int) -> Rows:
-        """The best of a lesson's pupils, on all of its frames."""
-        first, count = lesson * self.config.pupils, self.config.pupils
-        wrong = [self.count_wrong(lesson, first + index) for index in range(count)]
-        chosen = first + int(np.argmin(wrong))
-        memory = Memory(self.keys[chosen].detach().clone(), self.embeddings[chosen].detach().clone())
-        return Rows(memory, min(wrong), len(self.frames_of[lesson]), updates)
+    def estimate(self, lessons: Sequence[int], updates: int) -> list[Rows]:
+        """The best pupil of each of some lessons, judged on all of its frames."""
+        reached, count = [], self.config.pupils
+        pairs = [(pupil, self.frames_of[n]) for n in lessons for pupil in range(n * count, (n + 1) * count)]
+        wrong = self.count_wrong(pairs)
+        for number in lessons:
+            chosen = number * count + int(np.argmin(wrong[number * count : (number + 1) * count]))
+            memory = Memory(self.keys[chosen].detach().clone(), self.embeddings[chosen].detach().clone())
+            reached.append(Rows(memory, int(wrong[chosen]), len(self.frames_of[number]), updates))
+        return reached
 
     @torch.no_grad()
-    def count_wrong(self, lesson: int, pupil: int) -> int:
-        wrong = 0
-        frames = self.table.longest_first(self.frames_of[lesson])
-        for start in range(0, len(frames), 1024):
-            part = frames[start : start + 1024]
-            batch, encoded, pupils = self.batch(part, np.full(len(part), pupil))
-            steps: Bool[Tensor, " S"] = wrong_steps(self.outputs(batch, encoded, pupils), batch)
-            wrong += len(batch.frame[steps].unique())
+    def count_wrong(self, pairs: Sequence[tuple[int, np.ndarray]]) -> np.ndarray:
+        """How many of the frames given for each pupil it gets wrong."""
+        pupils = np.concatenate([np.full(len(frames), pupil) for pupil, frames in pairs])
+        frames = np.concatenate([frames for _, frames in pairs])
+        order = np.argsort(self.table.length[frames], kind="stable")
+        wrong = np.zeros(len(self.keys), dtype=np.int64)
+        for start in range(0, len(frames), AT_ONCE):
+            part = order[start : start + AT_ONCE]
+            batch, encoded, pupil = self.batch(frames[part], pupils[part])
+            steps: Bool[Tensor, " S"] = wrong_steps(self.outputs(batch, encoded, pupil), batch)
+            # A frame with several wrong steps is one wrong frame.
+            found = torch.stack([batch.frame[steps], pupil[steps]]).unique(dim=1)[1]
+            wrong += np.bincount(found.cpu().numpy(), minlength=len(wrong))
         return wrong
 
 
@@ -200,7 +216,7 @@ def count_wrong(model: NPI, lesson: Lesson, memory: Memory) -> int:
     judge = Class(model, [lesson], TeachConfig(pupils=1), 0)
     with torch.no_grad():
         judge.keys[0], judge.embeddings[0] = memory
-    return judge.count_wrong(0, 0)
+    return int(judge.count_wrong([(0, judge.frames_of[0])])[0])
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
@@ -244,7 +260,7 @@ def teach(
     lesson = Lesson(new, [*((task.env.__name__, frame) for frame in frames), *old])
     generation = max(model.generations) + (0 if rehearse else 1)
     pupils = Class(model, [lesson], config, seed, generation)
-    reached = pupils.estimate(0, 0)
+    (reached,) = pupils.estimate([0], 0)
     for made, (reached,) in enumerate(pupils.learn(), 1):
         progress(made * config.estimate_every, reached.wrong, reached.frames)
     taught = copy.deepcopy(model)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -86,6 +86,7 @@ PICTURES = TrainConfig(
     estimate_every=100,
     settle=3_400,  # to the end: a picture can always be varied once more
 )
+PRACTICE = replace(PICTURES, practice=10_000, updates=9_000, decay_every=1_430, settle=9_000)
 PAPER = TrainConfig(
     batch=1,
     pictures=1,
@@ -106,8 +107,9 @@ PAPER = TrainConfig(
     estimate_every=1_000,
     settle=0,
 )
+TEACHABLE = {"program": 256, "fusion": 1024, "product": True}  # room for more than the tasks' own programs
 STEPS_AT_ONCE = 1 << 17  # of the frames judged together: more would not fit into little memory
-CONFIGS = {"fast": FAST, "paper": PAPER, "pictures": PICTURES}
+CONFIGS = {"fast": FAST, "paper": PAPER, "pictures": PICTURES, "practice": PRACTICE}
 
 
 @dataclass(frozen=True)
@@ -218,8 +220,7 @@ def begin(
     frames = list(demonstrations(tasks, seed))
     programs = programs_of(frames)
     torch.manual_seed(seed)
-    widths = {"program": 256, "fusion": 1024} if practice else {}  # room for more than the tasks' own programs
-    model = NPI(ModelConfig.of({task.env: None for task in tasks}, **widths), programs)
+    model = NPI(ModelConfig.of({task.env: None for task in tasks}, **(TEACHABLE if practice else {})), programs)
     model.tasks = {task.name: task.teacher for task in tasks}
     drill = Drill(model, practice, device).to(device) if practice else None
     return Training(model.to(device), Lessons(frames, programs, device), config, seed, drill)

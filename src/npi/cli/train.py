@@ -28,7 +28,8 @@ def train(
     out: Annotated[Path, arg(metavar="DIR")],
     teacher: Teacher = "recursive",
     config: Annotated[
-        Literal["fast", "pictures", "paper"] | None, arg(help_behavior_hint="(default: fast, or pictures for cars)")
+        Literal["fast", "pictures", "practice", "paper"] | None,
+        arg(help_behavior_hint="(default: fast, or pictures for cars, or practice if there is any)"),
     ] = None,
     seed: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: 0)")] = None,
     examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
@@ -78,7 +79,8 @@ def train(
     if examples is not None:
         positive(examples=examples)
         chosen = [replace(task, examples=examples) for task in chosen]
-    settings = CONFIGS[config or ("pictures" if any(task.env.shows_picture() for task in chosen) else "fast")]
+    usual = "pictures" if any(task.env.shows_picture() for task in chosen) else "fast"
+    settings = CONFIGS[config or ("practice" if practice is not None else usual)]
     if resume:
         facts = checkpoint.training_facts(out)
         if facts["tasks"] != {task.name: task.teacher for task in chosen}:
