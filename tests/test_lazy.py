@@ -23,12 +23,13 @@ ACTIONS = st.tuples(st.sampled_from(["move", "write", "read", "ends", "forget"])
 class Guide:
     """An oracle that is made to agree with a concrete tape: it looks for choices under which both show the same."""
 
-    def __init__(self, kind, cells):
+    def __init__(self, kind, cells, show=None):
+        show = show or look
         self.kind, self.actions = kind, []
         self.tape = kind.tape(cells)
         self.states = set()  # every state in which a sketch that has agreed so far may be
         for sketch in every(lambda oracle: tuple(first_sketches([kind], oracle))):
-            self.states |= {state for state, shown in self.after(sketch[0], look) if shown == look(self.tape, kind)}
+            self.states |= {state for state, shown in self.after(sketch[0], show) if shown == show(self.tape, kind)}
         assert self.states
 
     def after(self, sketch, do):
@@ -65,7 +66,9 @@ def every(run):
 def full(tape):
     """All of a lazy tape, with nothing forgotten."""
     hidden = {name.removeprefix("_LazyTape__"): getattr(tape, name) for name in dir(tape) if "LazyTape__" in name}
-    return Sketch(tuple(hidden["cells"]), tuple(hidden["gaps"]), tuple(hidden["heads"]), hidden["tail"])
+    greater = tuple(sorted((first, second, known) for (first, second), known in hidden["greater"].items()))
+    rows = (tuple(hidden[name]) for name in ("cells", "gaps", "heads"))
+    return Sketch(*rows, hidden["tail"], greater, hidden["noted"], hidden["more"])
 
 
 def look(tape, kind):
@@ -94,6 +97,54 @@ def test_what_happens_on_a_tape_can_happen_on_its_sketch(kind, cells, actions):
                 return look(tape, kind)
 
             guide.do(act)
+
+
+HELD = [
+    TapeKind(symbols=None, heads=2),
+    TapeKind(symbols=None, heads=3, far=(2,), drawn=0),
+    TapeKind(symbols=None, heads=3, far=(2,), home="right"),
+]
+PLACES = ["move", "swap", "jump", "push", "pop", "forget"]
+
+
+def look_at_places(tape, kind):
+    heads = range(kind.heads)
+    pairs = [(tape.greater(h, o), tape.same(h, o)) for h in heads for o in heads]
+    return tape.empty(), pairs, [(tape.at_start(h), tape.at_last(h)) for h in heads]
+
+
+@pytest.mark.parametrize("kind", HELD, ids=str)
+@settings(max_examples=60, deadline=None)
+@given(
+    cells=st.lists(st.integers(0, 9), min_size=1, max_size=5),
+    actions=st.lists(st.tuples(st.sampled_from(PLACES), st.integers(0, 2), st.integers(0, 2)), max_size=6),
+)
+def test_what_is_compared_swapped_and_noted_on_a_tape_can_be_on_its_sketch(kind, cells, actions):
+    guide = Guide(kind, cells, look_at_places)
+    for what, first, second in actions:
+        if what == "forget":
+            guide.forget()
+            continue
+        head, other = min(first, kind.heads - 1), min(second, kind.heads - 1)
+
+        def act(tape, kind, what=what, head=head, other=other):
+            getattr(tape, what)(head, other)  # a direction and a head, to move; two heads, for all else
+            return look_at_places(tape, kind)
+
+        guide.do(act)
+
+
+def test_what_can_only_be_compared_cannot_be_read():
+    for tape in (HELD[0].tape(["b", "a"]), LazyTape(HELD[0], Oracle(), Sketch((None,), (False, True), (0, 0), "end"))):
+        with pytest.raises(TypeError, match="compared and swapped, not read"):
+            tape.read()
+        tape.write(1)
+    words = HELD[0].tape(["b", "a"])
+    words.move(RIGHT, 1)
+    assert words.greater(0, 1)
+    words.swap(0, 1)
+    assert not words.greater(0, 1)
+    assert words.contents() == ["a", "b"]
 
 
 def test_the_check_above_can_fail():

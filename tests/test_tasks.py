@@ -1,6 +1,7 @@
 """The teachers of the built-in tasks, against Python's own integers and `sorted`."""
 
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 from random import Random
 
@@ -13,6 +14,7 @@ from npi.program import ACT
 from npi.tasks import cars
 from npi.tasks.addition import AdditionPad
 from npi.tasks.cars import CarScene, held_out, held_out_starts, steps_between
+from npi.tasks.quicksort import QuicksortPad
 from npi.tasks.sorting import SortingPad
 from npi.view import tree
 
@@ -89,7 +91,16 @@ CALLS = {
     },
 }
 CALLS["maximum"] = {"MAX": {"BUBBLESORT", "RJMP"}, "RJMP": {"RSHIFT"}, **CALLS["sorting"]}
+CALLS["bubblesort"] = CALLS["sorting"]
+CALLS["quicksort"] = {
+    "QUICKSORT": {"PARTITION", "ACT"},
+    "PARTITION": {"PSTEP", "ACT"},
+    "PSTEP": {"PSWAP", "ACT"},
+    "PSWAP": {"ACT"},
+}
 SELF_CALLS = {
+    "bubblesort": {"BUBBLESORT", "BSTEP", "LSHIFT"},
+    "quicksort": {"QUICKSORT", "PSTEP"},
     "addition": {"ADD"},
     "cars": {"LGOTO", "RGOTO", "UGOTO", "DGOTO"},
     "sorting": {"BUBBLESORT", "BSTEP", "LSHIFT"},
@@ -125,7 +136,7 @@ def test_recursive_frames_are_short():
     for name in tasks.names():
         task = tasks.find(name, "recursive")
         for problem in task.problems(12, 10, 0):
-            assert all(len(frame.steps) <= 5 for recording in task.demonstrate(problem) for frame in recording)
+            assert all(len(frame.steps) <= 6 for recording in task.demonstrate(problem) for frame in recording)
 
 
 def test_very_long_numbers_have_answers():
@@ -156,6 +167,8 @@ def test_corners_have_the_size_asked_for(size):
         ("addition", ["", "1"], "'' is not a number"),
         ("addition", ["٣", "1"], "'٣'"),
         ("addition", ["²", "1"], "'²'"),
+        ("bubblesort", [], "nothing to sort"),
+        ("quicksort", [], "nothing to sort"),
         ("sorting", [], "given none"),
         ("sorting", ["9", "x"], "'x' cannot be sorted"),
         ("sorting", ["9", "-1"], "'-1' cannot be sorted"),
@@ -172,13 +185,29 @@ def test_what_is_no_problem_is_refused_in_words(name, words, message):
 def test_unknown_names_are_answered_with_the_nearest():
     with pytest.raises(BadInput, match="did you mean 'addition'"):
         tasks.find("adition")
-    with pytest.raises(BadInput, match="the known ones are addition, cars, maximum, sorting"):
+    with pytest.raises(BadInput, match="the known ones are addition, bubblesort, cars, maximum, quicksort, sorting"):
         tasks.find("xyz")
     with pytest.raises(BadInput, match="did you mean 'recursive'"):
         tasks.find("addition", "recursiv")
 
 
+@pytest.mark.parametrize("teacher", TEACHERS)
+@pytest.mark.parametrize("name", ["bubblesort", "quicksort"])
+def test_anything_that_can_be_ordered_is_sorted(name, teacher):
+    task = tasks.find(name, teacher)
+    rng = Random(1)
+    problems = [p for size in range(1, 6) for p in product(range(size), repeat=size)]
+    problems += [task.parse(["512", "-3", "77", "12"]), task.parse("to be or not to be".split())]
+    problems += [tuple(rng.randint(-(10**12), 10**12) for _ in range(30)) for _ in range(20)]
+    for problem in problems:
+        env = task.env.of(problem)
+        task.main(env)
+        assert task.result(env) == sorted(problem)
+
+
 def test_act_has_a_name_for_every_action():
+    assert QuicksortPad.describe((1, 1, 3)) == "SWAP BORDER HIGH"
+    assert QuicksortPad.describe((0, 2, 0)) == "PTR NEXT RIGHT"
     assert AdditionPad.describe((1, 3, 7)) == "WRITE OUT 7"
     assert AdditionPad.describe((0, 2, 0)) == "PTR CARRY LEFT"
     assert AdditionPad.describe((0, 2, 9)) == "PTR CARRY -"

@@ -149,6 +149,9 @@ def save_training(training: Training, folder: Path) -> None:
         "loss": training.loss,
         "learnt": training.learnt,
         "settled": training.settled,
+        "failing": training.failing,
+        "round": training.round,
+        "began": training.began,
         "rng": training.rng.bit_generator.state,
     }
     # safetensors keeps text beside the tensors, so that one file holds the whole run and cannot be half new, half old
@@ -197,8 +200,8 @@ def restore_training(training: Training, folder: Path) -> None:
         }
     for name in ("error", "accuracy", "wrong"):
         setattr(training, name, tensors[name].numpy().copy())
-    for name in ("updates", "loss", "learnt", "settled"):
-        setattr(training, name, facts[name])
+    for name in ("updates", "loss", "learnt", "settled", "failing", "round", "began"):
+        setattr(training, name, facts.get(name, getattr(training, name)))
     training.rng.bit_generator.state = facts["rng"]
 
 

@@ -20,7 +20,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from npi.lessons import Batch, Lessons
-from npi.model import NPI, Memory
+from npi.model import NPI, Memory, Prior
 from npi.practice import Practice
 from npi.program import Frame
 
@@ -43,10 +43,7 @@ class Drill(nn.Module):
         pairs = [(item.env, frame) for item, frames in practice for frame in frames]
         self.own, self.captions = len(model.programs), model.config.captions
         self.lessons = Lessons(pairs, [*model.programs, *row], device)
-        # The frames of each program lie together in `order`: where they begin, and how many there are.
-        self.order = np.argsort(self.lessons.program, kind="stable")
-        self.count = np.bincount(self.lessons.program - self.own, minlength=len(row))
-        self.first = self.count.cumsum() - self.count
+        self.groups = self.lessons.alike(np.arange(len(self.lessons)))
         known: dict[Hashable, int] = {}
         features = [
             [known.setdefault(_common(feature, row), 1 + len(known)) for feature in item.features()]
@@ -62,9 +59,8 @@ class Drill(nn.Module):
         self.callee = nn.Linear(model.config.key, model.config.program, bias=False)
 
     def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Frames to practise, each of a program drawn with equal chances."""
-        row = rng.integers(len(self.count), size=count)
-        return self.lessons.longest_first(self.order[self.first[row] + rng.integers(self.count[row])])
+        """Frames to practise."""
+        return self.lessons.longest_first(self.groups.draw(count, rng))
 
     def memory(self, model: NPI, batch: Batch, rng: np.random.Generator) -> tuple[Batch, Memory]:
         """The rows that a batch needs, the model's own first, and the batch with its programs by these rows."""
@@ -84,6 +80,11 @@ class Drill(nn.Module):
         called = self.called[which]
         embeddings = embeddings + self.callee(HASTE * self.keys[called.clamp_min(0)]) * (called >= 0)[:, None]
         return Memory(HASTE * self.keys[which], embeddings)
+
+    @torch.no_grad()
+    def prior(self) -> Prior:
+        """What the embeddings of practice programs are like: those of new programs should not be otherwise."""
+        return Prior.of(self.rows(torch.arange(len(self.keys), device=self.keys.device)).embeddings)
 
     def told(self, env: str, which: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
         """What practice sees of pictures: not them, but what is to be said of them."""

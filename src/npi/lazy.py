@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from npi.tape import LEFT, RIGHT, TapeKind
 
-DRAWN = 1  # how far from a head cells are drawn: whether it is at an end is known, once seen
+NOTED = 2  # how many noted spans are counted; more are some more
 Tail = Literal["end", "given", "beyond"]  # what follows the last cell drawn and the gap behind it
 
 
@@ -26,6 +26,9 @@ class Sketch(NamedTuple):
     gaps: tuple[bool, ...]  # gaps[i] is before cell i; the last is behind all cells
     heads: tuple[int, ...]  # the cell each head is on
     tail: Tail
+    greater: tuple[tuple[int, int, bool], ...] = ()  # two cells, and whether the first is known to hold the greater
+    noted: int = 0  # how many spans are known to be noted; which they are, is forgotten
+    more: bool = False  # whether below these there may be more
 
 
 class Oracle:
@@ -64,11 +67,25 @@ class Oracle:
 class LazyTape:
     """A tape that stands for many. It has the methods of `Tape` that an environment may use, and no others."""
 
-    __slots__ = ("__beyond", "__cells", "__gaps", "__heads", "__near", "__oracle", "__outward", "__symbols", "__tail")
+    __slots__ = (
+        "__beyond",
+        "__cells",
+        "__drawn",
+        "__gaps",
+        "__greater",
+        "__heads",
+        "__more",
+        "__near",
+        "__noted",
+        "__oracle",
+        "__outward",
+        "__symbols",
+        "__tail",
+    )
 
     def __init__(self, kind: TapeKind, oracle: Oracle, sketch: Sketch):
         self.__symbols, self.__beyond, self.__oracle = kind.symbols, kind.beyond, oracle
-        self.__near = kind.near
+        self.__near, self.__drawn = kind.near, max(kind.near, kind.drawn)
         self.__outward = RIGHT if kind.home == "left" else LEFT
         self.load(sketch)
 
@@ -76,9 +93,13 @@ class LazyTape:
         self.__cells, self.__gaps = list(sketch.cells), list(sketch.gaps)
         self.__heads = list(sketch.heads)
         self.__tail: Tail = sketch.tail
+        self.__greater = {(first, second): known for first, second, known in sketch.greater}
+        self.__noted, self.__more = sketch.noted, sketch.more
 
     def read(self, head: int = 0) -> int:
         self.__check_open()
+        if self.__symbols is None:
+            raise TypeError("what this tape holds can be compared and swapped, not read")
         place = self.__heads[head]
         symbol = self.__cells[place]
         if symbol is None:
@@ -87,8 +108,69 @@ class LazyTape:
 
     def write(self, symbol: int, head: int = 0) -> None:
         self.__check_open()
-        if 0 <= symbol < self.__symbols:
+        if self.__symbols is not None and 0 <= symbol < self.__symbols:
             self.__cells[self.__heads[head]] = symbol
+
+    def greater(self, head: int, other: int) -> bool:
+        self.__check_open()
+        first, second = self.__heads[head], self.__heads[other]
+        if first == second:
+            return False
+        known = self.__greater.get((first, second))
+        if known is None:
+            # if the second is greater, the first is not
+            known = not self.__greater.get((second, first), False) and bool(self.__oracle.choose(2))
+            self.__greater[first, second] = known
+        return known
+
+    def swap(self, head: int, other: int) -> None:
+        self.__check_open()
+        first, second = self.__heads[head], self.__heads[other]
+        places = {first: second, second: first}
+        self.__greater = {
+            (places.get(one, one), places.get(two, two)): known for (one, two), known in self.__greater.items()
+        }
+        cells = self.__cells
+        cells[first], cells[second] = cells[second], cells[first]
+
+    def same(self, head: int, other: int) -> bool:
+        self.__check_open()
+        return self.__heads[head] == self.__heads[other]
+
+    def jump(self, head: int, other: int) -> None:
+        self.__check_open()
+        self.__heads[head] = self.__heads[other]
+
+    def push(self, first: int, last: int) -> None:
+        self.__check_open()
+        if self.__heads[first] <= self.__heads[last]:
+            self.__more = self.__more or self.__noted == NOTED
+            self.__noted = min(self.__noted + 1, NOTED)
+
+    def pop(self, first: int, last: int) -> None:
+        self.__check_open()
+        if not self.empty():
+            self.__noted -= 1
+            self.__lose(first, -1)
+            self.__lose(last, self.__heads[first])
+
+    def empty(self) -> bool:
+        self.__check_open()
+        if not self.__noted and self.__more:
+            if self.__oracle.choose(2):
+                self.__noted = 1
+            else:
+                self.__more = False
+        return not self.__noted
+
+    def __lose(self, head: int, least: int) -> None:
+        """A head may be anywhere from some cell on: on a cell that is drawn, or on one in a gap behind it."""
+        places = [(place, False) for place in range(max(least, 0), len(self.__cells))]
+        places += [(place, True) for place, gap in enumerate(self.__gaps) if gap and place > least]
+        place, new = places[self.__oracle.choose(len(places))]
+        if new:
+            self.__insert(place, before=True, behind=True)
+        self.__heads[head] = place
 
     def move(self, direction: int, head: int = 0) -> None:
         self.__check_open()
@@ -133,6 +215,10 @@ class LazyTape:
         self.__cells.insert(place, None)
         self.__gaps[place : place + 1] = [before, behind]
         self.__heads = [head + (head >= place) for head in self.__heads]
+        self.__greater = {
+            (first + (first >= place), second + (second >= place)): known
+            for (first, second), known in self.__greater.items()
+        }
 
     def __at_home(self, head: int) -> bool:
         if self.__heads[head]:
@@ -168,6 +254,7 @@ class LazyTape:
         """The symbol of the first cell that no head has been on."""
         assert self.__beyond is not None
         if self.__tail == "given":
+            assert self.__symbols is not None
             choice = self.__oracle.choose(self.__symbols)  # one of the problem's symbols, or their end
             if choice != self.__beyond:
                 return choice
@@ -176,14 +263,24 @@ class LazyTape:
 
     def sketch(self) -> Sketch:
         """What is drawn now, without the cells that are far from every head and the symbols to be forgotten."""
-        return _forget(Sketch(tuple(self.__cells), tuple(self.__gaps), tuple(self.__heads), self.__tail), self.__near)
+        greater = tuple(sorted((first, second, known) for (first, second), known in self.__greater.items()))
+        drawn = Sketch(
+            tuple(self.__cells),
+            tuple(self.__gaps),
+            tuple(self.__heads),
+            self.__tail,
+            greater,
+            self.__noted,
+            self.__more,
+        )
+        return _forget(drawn, self.__near, self.__drawn)
 
 
 @cache
-def _forget(all_of_it: Sketch, symbols: int) -> Sketch:
+def _forget(all_of_it: Sketch, symbols: int, radius: int) -> Sketch:
     """A sketch without the cells that are far from every head; symbols are kept no farther than said."""
-    cells, gaps, heads, tail = all_of_it
-    known, drawn = _within(all_of_it, symbols), sorted(_within(all_of_it, max(symbols, DRAWN)))
+    cells, gaps, heads, tail, greater, noted, more = all_of_it
+    known, drawn = _within(all_of_it, symbols), sorted(_within(all_of_it, radius))
     left_out = []
     expected = 0  # the cell that follows if none is left out
     for place in drawn:
@@ -195,6 +292,13 @@ def _forget(all_of_it: Sketch, symbols: int) -> Sketch:
         tuple(left_out),
         tuple(drawn.index(head) for head in heads),
         tail,
+        tuple(
+            (drawn.index(first), drawn.index(second), which)
+            for first, second, which in greater
+            if first in known and second in known
+        ),
+        noted,
+        more,
     )
 
 
@@ -224,12 +328,15 @@ def first_sketches(kinds: Sequence[TapeKind], oracle: Oracle) -> list[Sketch]:
             if measured not in lengths:
                 lengths[measured] = oracle.choose(2)
             # one cell, or at least two
-            sketches.append(
-                Sketch((None, None), (False, False, True), heads, "end")
-                if lengths[measured]
-                else Sketch((None,), (False, False), heads, "end")
-            )
+            if not lengths[measured]:
+                sketches.append(Sketch((None,), (False, False), heads, "end"))
+            elif kind.far:
+                heads = tuple(int(head in kind.far) for head in range(kind.heads))
+                sketches.append(Sketch((None, None), (False, True, False), heads, "end"))
+            else:
+                sketches.append(Sketch((None, None), (False, False, True), heads, "end"))
         elif kind.given:
+            assert kind.symbols is not None
             symbols = [symbol for symbol in range(kind.symbols) if symbol != kind.beyond]
             sketches.append(Sketch((symbols[oracle.choose(len(symbols))],), (False, False), heads, "given"))
         else:

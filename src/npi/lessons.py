@@ -84,6 +84,16 @@ class Lessons:
     def __len__(self) -> int:
         return len(self.length)
 
+    def alike(self, among: np.ndarray) -> Groups:
+        """Some frames, those of the same program with the same decisions together."""
+        decided = torch.cat([self.stop[:, None], self.next_program[:, None], self.next_args], 1).cpu().numpy()
+        groups: dict[tuple[int, bytes], list[int]] = {}
+        for frame in among.tolist():
+            steps = slice(self.first[frame], self.first[frame] + self.length[frame])
+            groups.setdefault((int(self.program[frame]), decided[steps].tobytes()), []).append(frame)
+        chosen = sorted(groups, key=lambda key: key[0])
+        return Groups([groups[key] for key in chosen], np.array([program for program, _ in chosen]))
+
     def batch(self, chosen: np.ndarray) -> Batch:
         """A batch of these frames, which must be sorted longest first (`longest_first`)."""
         time = np.arange(int(self.length[chosen[0]]))[:, None]
@@ -118,6 +128,23 @@ class Lessons:
 
     def longest_first(self, chosen: np.ndarray) -> np.ndarray:
         return chosen[np.argsort(-self.length[chosen], kind="stable")]
+
+
+class Groups:
+    """Frames in groups, from which each group has the same chance: rare decisions are drawn as often as common ones."""
+
+    def __init__(self, groups: Collection[Collection[int]], program: np.ndarray):
+        self.frames = np.concatenate([np.array(group) for group in groups])
+        self.count = np.array([len(group) for group in groups])
+        self.first = self.count.cumsum() - self.count
+        # The groups of each program, which lie together: where they begin, and how many there are.
+        _, self.group, self.groups = np.unique(program, return_index=True, return_counts=True)
+
+    def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        """Frames of programs drawn with equal chances, each of a group drawn with equal chances."""
+        program = rng.integers(len(self.group), size=count)
+        group = self.group[program] + rng.integers(self.groups[program])
+        return self.frames[self.first[group] + rng.integers(self.count[group])]
 
 
 def _stack(pictures: Collection[Picture]) -> UInt8[Tensor, "I 4 H H"]:

@@ -35,7 +35,8 @@ class ModelConfig:
     encoders   environment name -> the fields it shows and their number of values
     pictures   environment name -> the side of the pictures it shows
     captions   environment name -> how many values each number of a caption has
-    product    whether the fusion multiplies what is observed with the program, beside putting them side by side
+    teachable  whether it is made to be taught: the fusion multiplies what is observed with the program, beside putting
+               them side by side, and what embeddings were like in practice is kept
     """
 
     arguments: tuple[int, ...]
@@ -44,7 +45,7 @@ class ModelConfig:
     captions: dict[str, tuple[int, ...]] = field(default_factory=dict)
     hidden: int = 256
     fusion: int = 256
-    product: bool = False
+    teachable: bool = False
     layers: int = 2
     state: int = 128
     program: int = 128
@@ -84,6 +85,19 @@ class Memory(NamedTuple):
     embeddings: Float[Tensor, "N P"]  # M_prog
 
 
+class Prior(NamedTuple):
+    """What embeddings are like: normally distributed about the usual one, in some directions more than in others."""
+
+    usual: Float[Tensor, " P"]
+    ways: Float[Tensor, "P P"]  # a column for each direction, as long as embeddings differ in it
+
+    @staticmethod
+    def of(embeddings: Float[Tensor, "N P"]) -> Prior:
+        usual = embeddings.mean(0)
+        values, directions = torch.linalg.eigh((embeddings - usual).T.cov())
+        return Prior(usual, directions * values.clamp_min(0).sqrt())
+
+
 LSTMState = tuple[Float[Tensor, "L J M"], Float[Tensor, "L J M"]]
 
 
@@ -115,6 +129,9 @@ class Product(nn.Module):
 class NPI(nn.Module):
     """The Neural Programmer-Interpreter."""
 
+    usual: Tensor
+    ways: Tensor
+
     def __init__(self, config: ModelConfig, programs: Iterable[str] = ()):
         super().__init__()
         self.config = config
@@ -138,7 +155,7 @@ class NPI(nn.Module):
         )
         self.fusion = nn.Sequential(
             Product(config.state, config.program, config.fusion)
-            if config.product
+            if config.teachable
             else nn.Linear(config.state + config.program, config.fusion),
             nn.ReLU(),
             nn.Linear(config.fusion, config.hidden),
@@ -155,6 +172,17 @@ class NPI(nn.Module):
         self.embeddings = nn.Parameter(torch.empty(0, config.program))
         for name in dict.fromkeys(programs):
             self.add_program(name)
+
+        if config.teachable:
+            self.register_buffer("usual", torch.zeros(config.program))
+            self.register_buffer("ways", torch.eye(config.program))
+
+    @property
+    def prior(self) -> Prior:
+        """Where the embeddings of new programs are to be looked for."""
+        if self.config.teachable:
+            return Prior(self.usual, self.ways)
+        return Prior(torch.zeros_like(self.embeddings[0]), torch.eye(self.config.program).to(self.embeddings))
 
     @property
     def memory(self) -> Memory:

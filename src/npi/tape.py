@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 LEFT, RIGHT = 0, 1  # the directions a head moves in
 
@@ -19,24 +19,28 @@ LEFT, RIGHT = 0, 1  # the directions a head moves in
 class TapeKind:
     """What is known of a tape before any cell is seen.
 
-    symbols  cells hold 0 .. symbols-1
+    symbols  cells hold 0 .. symbols-1; None: anything that can be ordered, which is compared and swapped, never read
     heads    how many heads it has, all on the home cell at first
+    far      which of them are on the cell at the other end instead, if the tape ends there
     home     the end where the heads begin
     beyond   the symbol of the cells past the other end, for ever; None: the tape ends there
     given    whether the problem gives its cells; otherwise they are all `beyond` at first
     near     for a proof: how far from a head symbols are remembered; more is never wrong, but makes it longer
+    drawn    for a proof: how far from a head it is remembered that there are cells, and so whether it is at an end
     length_of  another kind whose tapes in the same environment have the same length
     """
 
-    symbols: int
+    symbols: int | None
     heads: int = 1
+    far: tuple[int, ...] = ()
     home: Literal["left", "right"] = "left"
     beyond: int | None = None
     given: bool = True
     near: int = 0
+    drawn: int = 1
     length_of: TapeKind | None = None
 
-    def tape(self, cells: Iterable[int]) -> Tape:
+    def tape(self, cells: Iterable[Any]) -> Tape:
         """A tape of this kind; `cells` are given from left to right."""
         return Tape(self, cells)
 
@@ -46,9 +50,9 @@ class Tape:
 
     # Two leading underscores: no subclass or environment reaches them by accident. There is no len, no index and no
     # iteration, on purpose: see the module docstring.
-    __slots__ = ("__at", "__beyond", "__cells", "__outward", "__symbols")
+    __slots__ = ("__at", "__beyond", "__cells", "__outward", "__saved", "__symbols")
 
-    def __init__(self, kind: TapeKind, cells: Iterable[int]):
+    def __init__(self, kind: TapeKind, cells: Iterable[Any]):
         self.__symbols, self.__beyond = kind.symbols, kind.beyond
         self.__cells = list(cells)  # from the home end outwards
         self.__outward = RIGHT
@@ -59,18 +63,53 @@ class Tape:
             if kind.beyond is None:
                 raise ValueError("a tape bounded at both ends needs at least one cell")
             self.__cells.append(kind.beyond)
-        for symbol in self.__cells:
-            if not 0 <= symbol < kind.symbols:
-                raise ValueError(f"symbol {symbol} is outside 0..{kind.symbols - 1}, the symbols of this tape")
-        self.__at = [0] * kind.heads
+        if kind.symbols is not None:
+            for symbol in self.__cells:
+                if not 0 <= symbol < kind.symbols:
+                    raise ValueError(f"symbol {symbol} is outside 0..{kind.symbols - 1}, the symbols of this tape")
+        self.__at = [len(self.__cells) - 1 if head in kind.far else 0 for head in range(kind.heads)]
+        self.__saved: list[tuple[int, int]] = []  # from the home end outwards
 
     def read(self, head: int = 0) -> int:
+        if self.__symbols is None:
+            raise TypeError("what this tape holds can be compared and swapped, not read")
         return self.__cells[self.__at[head]]
 
     def write(self, symbol: int, head: int = 0) -> None:
         """Write a symbol under a head; one that the tape does not have is not written."""
-        if 0 <= symbol < self.__symbols:
+        if self.__symbols is not None and 0 <= symbol < self.__symbols:
             self.__cells[self.__at[head]] = symbol
+
+    def greater(self, head: int, other: int) -> bool:
+        """Whether what is under one head is greater than what is under another."""
+        return self.__cells[self.__at[head]] > self.__cells[self.__at[other]]
+
+    def swap(self, head: int, other: int) -> None:
+        """Exchange what is under two heads."""
+        cells, here, there = self.__cells, self.__at[head], self.__at[other]
+        cells[here], cells[there] = cells[there], cells[here]
+
+    def same(self, head: int, other: int) -> bool:
+        """Whether two heads are on the same cell."""
+        return self.__at[head] == self.__at[other]
+
+    def jump(self, head: int, other: int) -> None:
+        """Put a head where another is."""
+        self.__at[head] = self.__at[other]
+
+    def push(self, first: int, last: int) -> None:
+        """Note the span between two heads, on top of those noted before; if they are the other way round, nothing."""
+        if self.__at[first] <= self.__at[last]:
+            self.__saved.append((self.__at[first], self.__at[last]))
+
+    def pop(self, first: int, last: int) -> None:
+        """Put two heads where the span noted last begins and ends, and forget it; if none is noted, they stay."""
+        if self.__saved:
+            self.__at[first], self.__at[last] = self.__saved.pop()
+
+    def empty(self) -> bool:
+        """Whether no span is noted."""
+        return not self.__saved
 
     def move(self, direction: int, head: int = 0) -> None:
         """Move a head one cell to the LEFT or RIGHT; any other direction means nothing and moves nothing."""
@@ -95,6 +134,6 @@ class Tape:
     def __far(self) -> int:
         return len(self.__cells) - 1 if self.__beyond is None else -1
 
-    def contents(self) -> list[int]:
+    def contents(self) -> list[Any]:
         """All cells from left to right: for reading a result, never for `observe` or `act`."""
         return self.__cells[::-1] if self.__outward == LEFT else list(self.__cells)

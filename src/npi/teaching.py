@@ -35,18 +35,24 @@ class TeachConfig:
 
     pupils          beginnings side by side; the first to have every frame right is taken
     updates         give up after so many
-    frames          of each pupil's frames, how many are drawn for an update
+    frames          of each pupil's frames, how many are drawn for an update, half of them from those it had wrong
     learning_rate   of Adam; it falls to nothing along a cosine
-    spread, noise   how large the embeddings are at first, and how far they are moved at random at each update
+    spread          how far from the usual one embeddings are at first, in standard deviations
+    noise, pull     how far embeddings are moved at random at each update, and how strongly they are drawn to the usual
+    average         how much of the running average of the rows stays at each update; the average is what is taken
+    settle          updates after every frame is right: what is right becomes sure, and holds for more than was shown
     estimate_every  how often all frames are looked at
     """
 
     pupils: int = 4
     updates: int = 600
     frames: int = 48
-    learning_rate: float = 0.05
+    learning_rate: float = 0.1
     spread: float = 0.5
     noise: float = 0.15
+    pull: float = 1e-4
+    average: float = 0.9
+    settle: int = 100
     estimate_every: int = 25
 
 
@@ -91,14 +97,22 @@ class Class:
             of += [number] * len(lesson.frames)
         self.table = Lessons(pairs, [*model.programs, *new], device)
         self.frames_of = [np.nonzero(np.array(of) == number)[0] for number in range(len(lessons))]
+        self.groups = [self.table.alike(frames) for frames in self.frames_of]
+        self.wrong: dict[int, np.ndarray] = {}  # of each pupil, the frames it had wrong at the last estimate
         self.encoded = self.encode()
         self.rng = np.random.default_rng(seed)
         self.generator = generator = torch.Generator().manual_seed(seed)
         pupils = (len(lessons) * config.pupils, len(new))
         keys = torch.nn.functional.normalize(torch.randn(*pupils, model.config.key, generator=generator), dim=-1)
-        embeddings = config.spread * torch.randn(*pupils, model.config.program, generator=generator)
+        codes = config.spread * torch.randn(*pupils, model.config.program, generator=generator)
         self.keys = torch.nn.Parameter(keys.to(device))
-        self.embeddings = torch.nn.Parameter(embeddings.to(device))
+        self.codes = torch.nn.Parameter(codes.to(device))
+        self.average = Memory(self.keys.detach().clone(), self.codes.detach().clone())
+
+    def rows(self, keys: Float[Tensor, "U W K"], codes: Float[Tensor, "U W P"]) -> Memory:
+        """The rows of all pupils. Embeddings are looked for in steps as long as practice makes them differ."""
+        usual, ways = self.model.prior
+        return Memory(keys, usual + codes @ ways.T)
 
     @torch.no_grad()
     def encode(self) -> Float[Tensor, "S D"]:
@@ -119,20 +133,15 @@ class Class:
                 encoded[part] = model.encode(name, table.seen[part, :fields], args[part], shown)
         return encoded
 
-    def outputs(
-        self, batch: Batch, encoded: Float[Tensor, "S D"], pupil: Int[Tensor, " S"], noise: float = 0.0
-    ) -> Outputs:
+    def outputs(self, batch: Batch, encoded: Float[Tensor, "S D"], pupil: Int[Tensor, " S"], rows: Memory) -> Outputs:
         """What the frozen core says at every step, each step with the rows of its pupil beside the model's own."""
         model = self.model
         new = (batch.program - self.own).clamp_min(0)
         old = model.embeddings[batch.program.clamp_max(self.own - 1)]
-        embeddings = self.embeddings
-        if noise:
-            embeddings = embeddings + noise * torch.randn(embeddings.shape, generator=self.generator).to(embeddings)
-        embedded = torch.where((batch.program < self.own)[:, None], old, embeddings[pupil, new])
+        embedded = torch.where((batch.program < self.own)[:, None], old, rows.embeddings[pupil, new])
         packed, _ = model.lstm(PackedSequence(model.fuse(encoded, embedded), batch.going))
         stop, key, args = model.say(packed.data)
-        found = torch.cat([key @ model.keys.T, torch.einsum("sk,swk->sw", key, self.keys[pupil])], 1)
+        found = torch.cat([key @ model.keys.T, torch.einsum("sk,swk->sw", key, rows.keys[pupil])], 1)
         return Outputs(stop, guarded(found, batch.program, self.generations), args)
 
     def batch(self, frames: np.ndarray, pupils: np.ndarray) -> tuple[Batch, Float[Tensor, "S D"], Int[Tensor, " S"]]:
@@ -147,61 +156,73 @@ class Class:
     def learn(self) -> Iterator[list[Rows]]:
         """Teach until every lesson is learnt or the updates are used up; yield what is reached at each estimate."""
         config, count = self.config, self.config.pupils
-        optimizer = torch.optim.Adam([self.keys, self.embeddings], lr=config.learning_rate, betas=(0.9, 0.98))
+        optimizer = torch.optim.Adam([self.keys, self.codes], lr=config.learning_rate, betas=(0.9, 0.98))
         best = self.estimate(range(len(self.frames_of)), 0)
+        since: dict[int, int] = {}  # the update at which a lesson was right first
         open_lessons = set(range(len(self.frames_of)))
-        for update in range(config.updates):
-            frames, pupils = [], []
-            for lesson in sorted(open_lessons):
-                among = self.frames_of[lesson]
-                for pupil in range(lesson * count, (lesson + 1) * count):
-                    frames.append(among[self.rng.integers(len(among), size=config.frames)])
-                    pupils.append(np.full(config.frames, pupil))
-            batch, encoded, pupil = self.batch(np.concatenate(frames), np.concatenate(pupils))
+        for update in range(1, config.updates + 1):
+            taught = [n for lesson in sorted(open_lessons) for n in range(lesson * count, (lesson + 1) * count)]
+            frames = np.concatenate([self.draw(pupil) for pupil in taught])
+            batch, encoded, pupil = self.batch(frames, np.repeat(taught, config.frames))
+            rows = self.rows(self.keys, self.codes)
+            noise = torch.randn(rows.embeddings.shape, generator=self.generator).to(rows.embeddings)
+            rows = rows._replace(embeddings=rows.embeddings + config.noise * noise)
             # A sum over pupils: each has gradients of its own, whatever the others do.
-            loss = loss_of(self.outputs(batch, encoded, pupil, config.noise), batch).sum() / config.frames
+            loss = loss_of(self.outputs(batch, encoded, pupil, rows), batch).sum() / config.frames
+            loss = loss + config.pull * self.codes.square().sum()
             optimizer.zero_grad()
             loss.backward()
             for group in optimizer.param_groups:
-                group["lr"] = config.learning_rate * 0.5 * (1 + np.cos(np.pi * update / config.updates))
+                group["lr"] = config.learning_rate * 0.5 * (1 + np.cos(np.pi * (update - 1) / config.updates))
             optimizer.step()
-            if (update + 1) % config.estimate_every == 0 or update + 1 == config.updates:
+            with torch.no_grad():
+                for average, value in zip(self.average, (self.keys, self.codes), strict=True):
+                    average.lerp_(value, 1 - min(config.average, update / (update + 10)))
+            if update % config.estimate_every == 0 or update == config.updates:
                 still = sorted(open_lessons)
-                for lesson, rows in zip(still, self.estimate(still, update + 1), strict=True):
-                    if rows.wrong <= best[lesson].wrong:
-                        best[lesson] = rows
-                    if not rows.wrong:
+                for lesson, reached in zip(still, self.estimate(still, update), strict=True):
+                    if reached.wrong <= best[lesson].wrong:
+                        best[lesson] = reached
+                    if not reached.wrong:
+                        since.setdefault(lesson, update)
+                    if lesson in since and update - since[lesson] >= config.settle:
                         open_lessons.discard(lesson)
                 yield best
                 if not open_lessons:
                     return
 
+    def draw(self, pupil: int) -> np.ndarray:
+        """Frames for a pupil: of all kinds, and of those that it had wrong at the last estimate."""
+        wrong = self.wrong[pupil]
+        review = self.config.frames // 2 if len(wrong) else 0
+        fresh = self.groups[pupil // self.config.pupils].draw(self.config.frames - review, self.rng)
+        return np.concatenate([fresh, wrong[self.rng.integers(len(wrong), size=review)]]) if review else fresh
+
     def estimate(self, lessons: Sequence[int], updates: int) -> list[Rows]:
         """The best pupil of each of some lessons, judged on all of its frames."""
         reached, count = [], self.config.pupils
+        rows = self.rows(*self.average)
         pairs = [(pupil, self.frames_of[n]) for n in lessons for pupil in range(n * count, (n + 1) * count)]
-        wrong = self.count_wrong(pairs)
+        self.wrong |= self.find_wrong(pairs, rows)
         for number in lessons:
-            chosen = number * count + int(np.argmin(wrong[number * count : (number + 1) * count]))
-            memory = Memory(self.keys[chosen].detach().clone(), self.embeddings[chosen].detach().clone())
-            reached.append(Rows(memory, int(wrong[chosen]), len(self.frames_of[number]), updates))
+            chosen = min(range(number * count, (number + 1) * count), key=lambda pupil: len(self.wrong[pupil]))
+            memory = Memory(rows.keys[chosen].clone(), rows.embeddings[chosen].clone())
+            reached.append(Rows(memory, len(self.wrong[chosen]), len(self.frames_of[number]), updates))
         return reached
 
     @torch.no_grad()
-    def count_wrong(self, pairs: Sequence[tuple[int, np.ndarray]]) -> np.ndarray:
-        """How many of the frames given for each pupil it gets wrong."""
+    def find_wrong(self, pairs: Sequence[tuple[int, np.ndarray]], rows: Memory) -> dict[int, np.ndarray]:
+        """Which of the frames given for each pupil it gets wrong."""
         pupils = np.concatenate([np.full(len(frames), pupil) for pupil, frames in pairs])
         frames = np.concatenate([frames for _, frames in pairs])
-        order = np.argsort(self.table.length[frames], kind="stable")
-        wrong = np.zeros(len(self.keys), dtype=np.int64)
+        order = np.argsort(-self.table.length[frames], kind="stable")  # frames of like length together waste no time
+        wrong = np.zeros(len(frames), dtype=bool)
         for start in range(0, len(frames), AT_ONCE):
             part = order[start : start + AT_ONCE]
             batch, encoded, pupil = self.batch(frames[part], pupils[part])
-            steps: Bool[Tensor, " S"] = wrong_steps(self.outputs(batch, encoded, pupil), batch)
-            # A frame with several wrong steps is one wrong frame.
-            found = torch.stack([batch.frame[steps], pupil[steps]]).unique(dim=1)[1]
-            wrong += np.bincount(found.cpu().numpy(), minlength=len(wrong))
-        return wrong
+            steps: Bool[Tensor, " S"] = wrong_steps(self.outputs(batch, encoded, pupil, rows), batch)
+            wrong[part[batch.frame[steps].cpu().numpy()]] = True
+        return {pupil: frames[wrong & (pupils == pupil)] for pupil, _ in pairs}
 
 
 def learn(
@@ -214,9 +235,8 @@ def learn(
 def count_wrong(model: NPI, lesson: Lesson, memory: Memory) -> int:
     """How many frames of a lesson rows get wrong."""
     judge = Class(model, [lesson], TeachConfig(pupils=1), 0)
-    with torch.no_grad():
-        judge.keys[0], judge.embeddings[0] = memory
-    return int(judge.count_wrong([(0, judge.frames_of[0])])[0])
+    rows = Memory(memory.keys[None], memory.embeddings[None])
+    return len(judge.find_wrong([(0, judge.frames_of[0])], rows)[0])
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:

@@ -9,7 +9,7 @@ Axes as in model.py, with S the steps of a batch.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -49,6 +49,9 @@ class TrainConfig:
                             and holds for more that was never shown
     goal                    the share of each program's frames with pictures that must be right; of the others, all
     caption                 how much it counts to say of each picture what the teacher says of it
+    insist, again, rounds   where a proof found mistakes: how many of them are learnt with each update, the updates of a
+                            round, and how many rounds there may be
+    gentle                  the learning rate at which a round begins, as a share; it falls to nothing along a cosine
     """
 
     batch: int = 128
@@ -71,8 +74,12 @@ class TrainConfig:
     estimate_every: int = 50
     estimate_frames: int = 256
     settle: int = 200
-    goal: float = 0.99
+    goal: float = 0.98
     caption: float = 1.0
+    insist: int = 32
+    again: int = 300
+    rounds: int = 10
+    gentle: float = 0.2
 
 
 FAST = TrainConfig()
@@ -107,7 +114,7 @@ PAPER = TrainConfig(
     estimate_every=1_000,
     settle=0,
 )
-TEACHABLE = {"program": 256, "fusion": 1024, "product": True}  # room for more than the tasks' own programs
+TEACHABLE = {"program": 256, "fusion": 1024, "teachable": True}  # room for more than the tasks' own programs
 STEPS_AT_ONCE = 1 << 17  # of the frames judged together: more would not fit into little memory
 CONFIGS = {"fast": FAST, "paper": PAPER, "pictures": PICTURES, "practice": PRACTICE}
 
@@ -261,6 +268,11 @@ class Training:
         self.wrong = np.zeros(len(lessons), dtype=bool)
         self.learnt = False
         self.settled = 0
+        # What proofs found wrong so far: the histories of each task, as frames to be learnt; the rounds made, and the
+        # update at which the last one began.
+        self.failing: dict[str, list[int]] = {}
+        self.insisted: Lessons | None = None
+        self.round, self.began = 0, 0
 
     def named_parameters(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         """Everything that is trained."""
@@ -272,13 +284,37 @@ class Training:
     def done(self) -> bool:
         return self.learnt and self.settled >= self.config.settle
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing is left to be done, in this round if it is one."""
+        if self.round:
+            return self.updates >= self.began + self.config.again
+        return self.done or self.updates >= self.config.updates
+
+    def insist(self, failing: Mapping[str, Sequence[int]], frames: Iterable[tuple[str, Frame]]) -> None:
+        """Begin a round: train on, on these frames too, from now on. They are the histories of `failing`."""
+        self.failing = {name: list(nodes) for name, nodes in failing.items()}
+        self.recall(frames)
+        self.round, self.began = self.round + 1, self.updates
+
+    def recall(self, frames: Iterable[tuple[str, Frame]]) -> None:
+        self.insisted = Lessons(frames, self.lessons.programs, self.model.keys.device)
+
+    def rate(self) -> float:
+        config = self.config
+        if self.round:
+            left = 1 - (self.updates - self.began) / config.again
+            return config.learning_rate * config.gentle * 0.5 * (1 - float(np.cos(np.pi * left)))
+        rate = config.learning_rate * max(config.floor, config.decay ** (self.updates / config.decay_every))
+        return rate * min(1.0, (self.updates + 1) / config.warmup)
+
     def run(self) -> Iterator[Metrics]:
         """Train until every distinct frame is right and has settled, or the updates are used up; yield after each."""
-        while not self.done and self.updates < self.config.updates:
+        while not self.over:
             self.settled += self.learnt
             self.update()
             due = self.updates % self.config.estimate_every == 0 and (not self.learnt or bool(self.lessons.pictures))
-            if due or self.done:
+            if due or self.done or (self.round and self.over):
                 self.estimate()
             yield self.metrics()
 
@@ -297,12 +333,15 @@ class Training:
         loss = loss_of(outputs(self.model, self.lessons, batch, see), batch).mean() + config.caption * sum(told)
         if self.drill is not None:
             loss = loss + self.practise(self.drill)
+        if self.insisted is not None:
+            chosen = self.rng.integers(len(self.insisted), size=config.insist)
+            batch = self.insisted.batch(self.insisted.longest_first(chosen))
+            loss = loss + loss_of(outputs(self.model, self.insisted, batch, see), batch).mean()
         self.optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_([parameter for _, parameter in self.named_parameters()], config.clip)
-        rate = config.learning_rate * max(config.floor, config.decay ** (self.updates / config.decay_every))
         for group in self.optimizer.param_groups:
-            group["lr"] = rate * min(1.0, (self.updates + 1) / config.warmup)
+            group["lr"] = self.rate()
         self.optimizer.step()
         if config.average:
             keep = min(config.average, self.updates / (self.updates + 10))  # forget the first, random weights sooner
@@ -360,6 +399,11 @@ class Training:
 
         Not so where there are pictures: some of them are always taken for others, so a sample must do.
         """
+        if self.drill is not None:
+            prior = self.drill.prior()
+            for model in (self.model, self.average):
+                model.usual.copy_(prior.usual)
+                model.ways.copy_(prior.ways)
         sampled, pictured = np.zeros((2, len(self.lessons)), dtype=bool)
         for unit in self.units:
             frames = unit.frames

@@ -310,11 +310,12 @@ class Comparison:
 
     histories: int
     wrong: tuple[int, ...]  # nodes at which it decides otherwise
+    unsure: tuple[int, ...]  # nodes at which it decides as the teacher, but by less than MARGIN
     margin: float
 
     @property
     def proved(self) -> bool:
-        return not self.wrong and self.margin >= MARGIN
+        return not self.wrong and not self.unsure and self.margin >= MARGIN
 
 
 @torch.inference_mode()
@@ -337,6 +338,7 @@ def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14
     next_program = torch.tensor([row[call.program] for call in decided], device=device)
     next_args = torch.tensor([call.args for call in decided], device=device)
     wrong: list[int] = []
+    unsure: list[int] = []
     margin = float("inf")
     level = np.nonzero(parent < 0)[0]
     before: tuple[torch.Tensor, torch.Tensor] | None = None  # the states after the level above
@@ -360,15 +362,17 @@ def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14
                 if logits.shape[1] > 1:
                     best = logits.topk(2, dim=1).values
                     lead = torch.where(calls, torch.minimum(lead, best[:, 0] - best[:, 1]), lead)
+            lead = lead.nan_to_num(nan=0.0)  # what is no number leads by nothing
             wrong += nodes[bad].tolist()
-            margin = min(margin, lead.nan_to_num(nan=0.0).min().item())  # what is no number leads by nothing
+            unsure += nodes[~bad & (lead < MARGIN)].tolist()
+            margin = min(margin, lead.min().item())
             after.append(state)
         before = (torch.cat([h for h, _ in after], 1), torch.cat([c for _, c in after], 1))
         place[level] = np.arange(len(level))
         inside = np.zeros(len(histories), dtype=bool)
         inside[level] = True
         level = np.nonzero((parent >= 0) & inside[np.maximum(parent, 0)])[0]
-    return Comparison(len(histories), tuple(wrong), margin)
+    return Comparison(len(histories), tuple(wrong), tuple(unsure), margin)
 
 
 @dataclass(frozen=True)

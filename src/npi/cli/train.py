@@ -20,6 +20,7 @@ from npi.task import BadInput, Task
 
 if TYPE_CHECKING:
     from npi.train import Training
+    from npi.verify import Comparison
 
 
 def train(
@@ -35,6 +36,7 @@ def train(
     examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
     updates: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the configuration's)")] = None,
     practice: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: none)")] = None,
+    until_verified: bool = False,
     resume: bool = False,
     force: bool = False,
     tensorboard: bool = False,
@@ -53,6 +55,7 @@ def train(
         examples: How many problems of each size are demonstrated.
         updates: Give up after so many updates.
         practice: Practise so many random programs on each environment too, so that new ones can be taught later.
+        until_verified: Try to prove what was learnt; learn what a proof finds wrong too, until it finds nothing.
         resume: Go on with the training run in DIR, with its configuration and seed.
         force: Replace the model in DIR.
         tensorboard: Write logs for TensorBoard to DIR/tensorboard.
@@ -65,6 +68,8 @@ def train(
     import torch
 
     from npi import checkpoint
+    from npi.progress import counted
+    from npi.proving import Prover
     from npi.train import CONFIGS, begin
 
     if threads is not None:
@@ -97,6 +102,7 @@ def train(
         if force:
             raise BadInput("--resume goes on with what is there and --force replaces it: give one of them")
         settings, seed = saved, facts["seed"]
+        until_verified = until_verified or bool(facts.get("round"))  # such a run goes on as it was
     elif checkpoint.holds_model(out) and not force:
         raise BadInput(
             f"{out} already holds a model: go on with it by --resume, replace it by --force, or choose another"
@@ -106,6 +112,9 @@ def train(
         settings = replace(settings, updates=updates)
     if practice is not None:
         settings = replace(settings, practice=practice)
+    prover = Prover(chosen) if until_verified else None
+    if prover is not None:
+        counted(prover.explore(), "exploring what is to be proved")
     log = _tensorboard(out) if tensorboard else None
     for task in chosen:
         prepared(task)
@@ -115,7 +124,9 @@ def train(
     training = begin(chosen, settings, seed or 0, device_named(device), made)
     if resume:
         checkpoint.restore_training(training, out)
-        if training.updates >= settings.updates and not training.done:
+        if prover is not None and training.round:
+            training.recall(prover.frames(training.failing))
+        if training.updates >= settings.updates and not training.done and not (prover and training.learnt):
             raise BadInput(
                 f"the training run in {out} has made {training.updates:,} updates and was to stop at "
                 f"{settings.updates:,}: give more, such as --updates {2 * training.updates}"
@@ -129,16 +140,49 @@ def train(
             file=sys.stderr,
         )
     command = f"npi train {shlex.join(names)} --out {shlex.quote(str(out))} --teacher {teacher} --resume"
+    command += " --until-verified" if until_verified else ""
     command += f" --examples {examples}" if examples is not None else ""
-    return _train(training, out, command, log, json)
+    began = time.monotonic()
+    interrupted = _train(training, out, log, json)
+    rounds = 0
+    found: dict[str, Comparison] = {}
+    while prover is not None and not interrupted and (training.learnt or training.round):
+        found = prover.compare(training.average)
+        _say_found(found, training, json)
+        if all(comparison.proved for comparison in found.values()) or rounds == settings.rounds:
+            break
+        rounds += 1
+        failing = {name: [*training.failing.get(name, []), *c.wrong, *c.unsure] for name, c in found.items()}
+        failing = {name: sorted(set(nodes)) for name, nodes in failing.items()}
+        training.insist(failing, prover.frames(failing))
+        interrupted = _train(training, out, log, json)
+    if log is not None:
+        log.close()
+    return _end(training, out, command, interrupted, found, time.monotonic() - began, json)
 
 
-def _train(training: Training, out: Path, command: str, log: Any, as_json: bool) -> int:
-    """Run a training run to its end, showing and saving it on the way."""
+def _say_found(found: dict[str, Comparison], training: Training, as_json: bool) -> None:
+    for name, comparison in found.items():
+        if as_json:
+            failing = len(comparison.wrong) + len(comparison.unsure)
+            print_json({"proof": name, "round": training.round, "failing": failing, "margin": comparison.margin})
+        elif comparison.proved:
+            print(
+                f"{name} is proved: {comparison.histories:,} histories, every choice leads by {comparison.margin:.2f}"
+            )
+        else:
+            print(
+                f"{name} is not proved: {len(comparison.wrong):,} of {comparison.histories:,} histories are decided "
+                f"otherwise than by the teacher, {len(comparison.unsure):,} by too little"
+            )
+
+
+def _train(training: Training, out: Path, log: Any, as_json: bool) -> bool:
+    """Run a training run, or a round of it, to its end, showing and saving it; whether it was interrupted."""
     from npi import checkpoint
     from npi.progress import bar_progress, interruptible, json_progress
 
-    saved = began = time.monotonic()
+    saved = time.monotonic()
     show = json_progress if as_json else bar_progress
     with interruptible() as interrupted, show(training) as progress:
         for metrics in training.run():
@@ -153,27 +197,46 @@ def _train(training: Training, out: Path, command: str, log: Any, as_json: bool)
                 checkpoint.save_training(training, out)
                 saved = time.monotonic()
     checkpoint.save_training(training, out)
-    took = time.monotonic() - began
-    if log is not None:
-        log.close()
+    return bool(interrupted)
+
+
+def _end(
+    training: Training,
+    out: Path,
+    command: str,
+    interrupted: bool,
+    found: dict[str, Comparison],
+    took: float,
+    as_json: bool,
+) -> int:
+    """Say what came of a training run; the exit code."""
+    unproved = [name for name, comparison in found.items() if not comparison.proved]
     if as_json:
-        result = {"learnt": training.learnt, "updates": training.updates, "seconds": round(took, 1), "out": str(out)}
+        result: dict[str, Any] = {
+            "learnt": training.learnt,
+            "updates": training.updates,
+            "seconds": round(took, 1),
+            "out": str(out),
+        }
+        result |= {"proved": [name for name in found if name not in unproved]} if found else {}
         print_json(result | ({"resume": command} if interrupted else {}))
+    elif interrupted:
+        print(f"interrupted after {training.updates:,} updates; the run is saved. Go on with:\n  {command}")
     elif training.learnt:
         what = "every frame"
         if training.lessons.pictures:
             what = f"at least {training.config.goal:.0%} of a sample of each program's frames with pictures"
             what += " and every other frame" if len(training.lessons.envs) > 1 else ""
         print(f"learnt {what} in {training.updates:,} updates, {took:.0f} s; the model is in {out}")
-    elif interrupted:
-        print(f"interrupted after {training.updates:,} updates; the run is saved. Go on with:\n  {command}")
+        if unproved:
+            print(f"{', '.join(unproved)} not proved after {training.round} rounds. Go on with:\n  {command}")
     else:
         worst = min(training.metrics().accuracy.items(), key=lambda item: item[1])
         print(
             f"not learnt after {training.updates:,} updates: {worst[0]} is right in {worst[1]:.1%} of its frames. "
             f"Go on with:\n  {command} --updates {2 * training.config.updates}"
         )
-    return 130 if interrupted else int(not training.learnt)
+    return 130 if interrupted else int(not training.learnt or bool(unproved))
 
 
 def _practised(chosen: list[Task], count: int, seed: int) -> list[Any]:

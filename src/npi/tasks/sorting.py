@@ -36,6 +36,10 @@ class Seen(NamedTuple):
     end2: Bit
     end3: Bit
 
+    @property
+    def greater(self) -> bool:
+        return self.value1 > self.value2
+
 
 class SortingPad(Env):
     def __init__(self, array: Tape, count: Tape):
@@ -69,9 +73,7 @@ class SortingPad(Env):
             elif pointer in (POINTER1, POINTER2):
                 self.array.move(direction, pointer)
         elif op == SWAP:
-            value1, value2 = self.array.read(POINTER1), self.array.read(POINTER2)
-            self.array.write(value2, POINTER1)
-            self.array.write(value1, POINTER2)
+            self.array.swap(POINTER1, POINTER2)
 
     @classmethod
     def describe(cls, args: tuple[int, ...]) -> str:
@@ -81,8 +83,7 @@ class SortingPad(Env):
 
 @program
 def compswap(pad: SortingPad) -> None:
-    seen = pad.observe()
-    if seen.value1 > seen.value2:
+    if pad.observe().greater:
         act(pad, SWAP)
 
 

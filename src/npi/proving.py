@@ -1,0 +1,44 @@
+"""Training until proved: what a proof finds wrong is learnt too, in rounds, until it finds nothing.
+
+A round trains on with the failing histories as a fixed part of every batch (`Training.insist`), then the proof is tried
+again. Histories that failed once stay: a network that forgets them would go round in circles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from npi.model import NPI
+from npi.program import Frame
+from npi.task import Task
+from npi.verify import Comparison, Exploration, NotProvable, compare
+
+
+class Prover:
+    """The tasks of a training run that can be proved, explored once."""
+
+    def __init__(self, tasks: Sequence[Task]):
+        self.explorations: dict[str, Exploration] = {}
+        for task in tasks:
+            if task.env.tapes():
+                self.explorations[task.name] = Exploration(task)
+        if not self.explorations:
+            names = ", ".join(task.name for task in tasks)
+            raise NotProvable(f"nothing here can be proved: {names} does not keep all of its state on tapes")
+
+    def explore(self) -> Iterator[tuple[int, int]]:
+        """Find all histories; yields how many there are, and how many at least there will be."""
+        for exploration in self.explorations.values():
+            for histories, left in exploration.run():
+                yield histories, histories + left
+
+    def compare(self, model: NPI) -> dict[str, Comparison]:
+        return {name: compare(model, e.task, e.histories) for name, e in self.explorations.items()}
+
+    def frames(self, failing: Mapping[str, Sequence[int]]) -> list[tuple[str, Frame]]:
+        """Histories as frames to be learnt, each with the name of its environment; all are of tasks explored."""
+        return [
+            (self.explorations[name].task.env.__name__, self.explorations[name].histories.frame(node))
+            for name, nodes in failing.items()
+            for node in nodes
+        ]

@@ -1,0 +1,83 @@
+"""Bubble sort of anything that can be ordered: numbers of any size, words.
+
+The programs are those of `sorting`, on a pad that shows no values, only whether the first is the greater. So what is
+learnt says nothing of digits, and there is far less to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any, NamedTuple
+
+from npi.tape import TapeKind
+from npi.task import BadInput
+from npi.tasks import sorting
+from npi.tasks.sorting import POINTER1, POINTER2, Bit, SortingPad
+
+VALUES = TapeKind(symbols=None, heads=2)
+COUNT = TapeKind(symbols=1, length_of=VALUES)
+
+
+class Seen(NamedTuple):
+    greater: Bit
+    start1: Bit
+    end1: Bit
+    start2: Bit
+    end2: Bit
+    end3: Bit
+
+
+class ComparisonPad(SortingPad):
+    @classmethod
+    def of(cls, problem: Sequence[Any]) -> ComparisonPad:
+        return cls(VALUES.tape(problem), COUNT.tape([0] * len(problem)))
+
+    @classmethod
+    def tapes(cls) -> tuple[TapeKind, ...]:
+        return VALUES, COUNT
+
+    def observe(self) -> Seen:  # pyright: ignore[reportIncompatibleMethodOverride]  # it shows less
+        values = self.array
+        return Seen(
+            values.greater(POINTER1, POINTER2),
+            values.at_start(POINTER1),
+            values.at_last(POINTER1),
+            values.at_start(POINTER2),
+            values.at_last(POINTER2),
+            self.count.at_last(),
+        )
+
+
+def sample(rng: Random, size: int) -> tuple[int, ...]:
+    """Whole numbers, some of them equal."""
+    return tuple(rng.randint(-size, 2 * size) for _ in range(size))
+
+
+def corners(size: int) -> list[tuple[int, ...]]:
+    rising = tuple(range(-1000, 1000 * size, 1000))[:size]
+    return [rising[::-1], rising, (7,) * size, (*rising[1:], rising[0])]
+
+
+def parse(words: Sequence[str]) -> tuple[int, ...] | tuple[str, ...]:
+    """Numbers if all are numbers, and words otherwise."""
+    if not words:
+        raise BadInput("there is nothing to sort: give numbers or words, such as 512 -3 77 12")
+    try:
+        return tuple(map(int, words))
+    except ValueError:
+        return tuple(words)
+
+
+loop = replace(
+    sorting.loop,
+    name="bubblesort",
+    env=ComparisonPad,
+    sample=sample,
+    parse=parse,
+    sizes=range(1, 7),
+    examples=16,
+    corners=corners,
+)
+recursive = replace(loop, teacher="recursive", main=sorting.bubblesort_recursive)
