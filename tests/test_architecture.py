@@ -68,7 +68,8 @@ BELOW = {  # what a module may import from the package, as in the order of the p
     "train": {"drill", "encoders", "lessons", "model", "practice", "program", "task", "vary"},
     "teaching": {"encoders", "lessons", "model", "program", "task", "train"},
     "verify": {"lazy", "model", "neural", "program", "task"},
-    "proving": {"model", "program", "task", "verify"},
+    "compiled": {"disk", "interpret", "program", "task", "verify"},  # the last for its types alone
+    "proving": {"model", "program", "task", "train", "verify"},
     "neural": {"encoders", "picture", "program", "task", "interpret", "model"},
     "checkpoint": {"disk", "model", "models", "task", "train"},
     "progress": {"train"},

@@ -67,8 +67,8 @@ def full(tape):
     """All of a lazy tape, with nothing forgotten."""
     hidden = {name.removeprefix("_LazyTape__"): getattr(tape, name) for name in dir(tape) if "LazyTape__" in name}
     greater = tuple(sorted((first, second, known) for (first, second), known in hidden["greater"].items()))
-    rows = (tuple(hidden[name]) for name in ("cells", "gaps", "heads"))
-    return Sketch(*rows, hidden["tail"], greater, hidden["noted"], hidden["more"])
+    cells, gaps, heads = (tuple(hidden[name]) for name in ("cells", "gaps", "heads"))
+    return Sketch(cells, gaps, heads, hidden["tail"], greater, hidden["noted"], hidden["more"])
 
 
 def look(tape, kind):

@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from random import Random
 from statistics import median
@@ -31,6 +31,7 @@ from npi.lessons import Lessons
 from npi.model import NPI
 from npi.neural import Neural
 from npi.program import Frame, Limits
+from npi.proving import Prover, until_proved
 from npi.task import Task
 from npi.teachability import Attempt, exercises, random_programs
 from npi.train import FAST, Training, begin, loss_of, outputs
@@ -45,6 +46,13 @@ SIZES = {
     ("sorting", "recursive"): [(1, 20), (2, 100), (20, 100), (60, 100), (200, 10)],
 }
 WANTED = {("sorting", "loop"): 60}
+# The numbers of traces from which others have proved the same programs: sizes, and traces of each size.
+PUBLISHED = {
+    "addition": ((1, 2, 3), 66),
+    "sorting": ((2,), 100),
+    "bubblesort": ((3,), 3),
+    "quicksort": ((5,), 4),
+}
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,56 @@ def teachability(model: NPI, count: int, seed: int) -> Iterator[Row | Attempt]:
         met = attempt.held and (target is None or attempt.seconds < target)
         what = f"{attempt.program} ({attempt.env}): on other inputs"
         yield Row(what, f"{how}, {attempt.seconds:.1f} s", f"under {target:.0f} s" if target else "", met)
+
+
+@dataclass(frozen=True)
+class Proof:
+    """One training run on few traces, and what could be proved of it: at once, and after how many rounds."""
+
+    task: str
+    seed: int
+    traces: int
+    at_once: bool
+    proved: bool
+    rounds: int
+    failing: int  # histories, at the first attempt
+    margin: float
+    seconds: float
+
+
+def proofs(names: Sequence[str], seeds: int, workers: int, device: str) -> Iterator[Row | Proof]:
+    """How many training runs on the published numbers of traces end proved, with and without learning from failures."""
+    for name in names:
+        made: list[Proof] = []
+        for proof in _map(_proof, [(name, seed, device, workers) for seed in range(seeds)], workers):
+            made.append(proof)
+            yield proof
+        traces, seconds = made[0].traces, median(proof.seconds for proof in made)
+        proved, at_once = sum(proof.proved for proof in made), sum(proof.at_once for proof in made)
+        what = f"{name}, {traces} traces: proved, of {seeds} runs"
+        rounds = max(proof.rounds for proof in made)
+        yield Row(what, f"{proved}, in {rounds} rounds or fewer", f"{seeds}", proved == seeds)
+        yield Row("  without learning from failed proofs; median time", f"{at_once}; {seconds:.0f} s")
+
+
+def _proof(name: str, seed: int, device: str, workers: int) -> Proof:
+    """Train on the published number of traces until proved."""
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
+    sizes, examples = PUBLISHED[name]
+    task = replace(tasks.find(name), sizes=sizes, examples=examples)
+    began = time.perf_counter()
+    prover = Prover([task])
+    for _ in prover.explore():
+        pass
+    training = begin([task], seed=seed, device=device)
+    found = [event[name] for event in until_proved(training, prover) if isinstance(event, dict)]
+    took = time.perf_counter() - began
+    if not found:  # it was not learnt
+        return Proof(name, seed, len(sizes) * examples, False, False, 0, 0, 0.0, took)
+    first, last = found[0], found[-1]
+    failing = len(first.wrong) + len(first.unsure)
+    traces = len(sizes) * examples
+    return Proof(name, seed, traces, first.proved, last.proved, len(found) - 1, failing, last.margin, took)
 
 
 def startup() -> Iterator[Row]:

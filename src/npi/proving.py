@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from npi.model import NPI
 from npi.program import Frame
 from npi.task import Task
+from npi.train import Metrics, Training
 from npi.verify import Comparison, Exploration, NotProvable, compare
 
 
@@ -42,3 +43,20 @@ class Prover:
             for name, nodes in failing.items()
             for node in nodes
         ]
+
+
+def until_proved(training: Training, prover: Prover) -> Iterator[Metrics | dict[str, Comparison]]:
+    """Train, try to prove, learn what failed, and so on; yields after each update and after each attempt at a proof."""
+    for made in range(training.config.rounds + 1):
+        yield from training.run()
+        if not training.learnt and not training.round:
+            return
+        found = prover.compare(training.average)
+        yield found
+        if all(comparison.proved for comparison in found.values()) or made == training.config.rounds:
+            return
+        failing = {
+            name: sorted({*training.failing.get(name, []), *comparison.wrong, *comparison.unsure})
+            for name, comparison in found.items()
+        }
+        training.insist(failing, prover.frames(failing))

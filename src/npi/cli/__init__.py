@@ -15,6 +15,7 @@ import tyro
 
 from npi import __version__
 from npi.cli.cars import cars
+from npi.cli.compile import compile
 from npi.cli.export import export
 from npi.cli.measure import bench, check, evaluate
 from npi.cli.run import demo, run
@@ -24,7 +25,7 @@ from npi.cli.verify import verify
 from npi.task import BadInput
 
 app = tyro.extras.SubcommandApp()
-for command in (demo, run, train, teach, evaluate, check, verify, bench, cars, export):
+for command in (demo, run, train, teach, evaluate, check, verify, compile, bench, cars, export):
     app.command(command)
 
 

@@ -25,9 +25,9 @@ from npi.cli.named import (
 )
 from npi.cli.output import machine, print_json, share, short
 from npi.models import SHIPPED
-from npi.task import check_task
+from npi.task import BadInput, check_task
 
-Part = Literal["startup", "rates", "training", "accuracy", "teachability"]
+Part = Literal["startup", "rates", "training", "accuracy", "teachability", "proofs"]
 
 
 def evaluate(
@@ -131,7 +131,10 @@ def check(
 def bench(
     parts: Annotated[Positional[tuple[Part, ...]], arg(metavar="PART")] = (),
     *,
-    names: Annotated[tuple[Literal["addition", "sorting"], ...], arg(name="tasks")] = ("addition", "sorting"),
+    names: Annotated[tuple[Literal["addition", "sorting", "bubblesort", "quicksort"], ...], arg(name="tasks")] = (
+        "addition",
+        "sorting",
+    ),
     teachers: tuple[Teacher, ...] = tasks.TEACHERS,
     seeds: int = 1,
     workers: int = 1,
@@ -143,8 +146,8 @@ def bench(
     """Measure speed, training time, accuracy and teachability against their targets, and print one table.
 
     Args:
-        parts: rates, startup, training, accuracy, teachability; all but the last if none is named.
-        names: Which tasks to train.
+        parts: rates, startup, training, accuracy, teachability, proofs; all but the last two if none is named.
+        names: Which tasks to train; those that compare only, bubblesort and quicksort, for proofs alone.
         teachers: By which of their teachers.
         seeds: How many seeds to train for each task and teacher.
         workers: How many training runs go on side by side, each in a process with its share of the cores.
@@ -153,16 +156,21 @@ def bench(
         programs: For teachability, how many random programs are taught on each environment.
         json: Print the measurements as JSON, every training run and every program taught included.
     """
-    from npi.bench import Row, measure, teachability
+    from npi.bench import SIZES, Row, measure, proofs, teachability
 
     positive(seeds=seeds, workers=workers, programs=programs)
     rows, trials = [], []
     if not json:
         print(f"{'what':<62} {'measured':>22}  {'target':>14}", flush=True)
-    usual = [part for part in get_args(Part) if part != "teachability"]
+    usual = [part for part in get_args(Part) if part not in ("teachability", "proofs")]
+    unknown = {name for name in names if not any(name == known for known, _ in SIZES)}
+    if unknown and {"training", "accuracy"} & {*(parts or usual)}:
+        raise BadInput(f"there are no targets for training {', '.join(sorted(unknown))}: measure proofs of it")
     measured = measure(parts or usual, names, teachers, seeds, workers, device_named(device).type)
     if "teachability" in parts:
         measured = chain(measured, teachability(load(model or SHIPPED, device), programs, 0))
+    if "proofs" in parts:
+        measured = chain(measured, proofs(names, seeds, workers, device_named(device).type))
     for row in measured:
         if not isinstance(row, Row):
             trials.append(asdict(row))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
@@ -15,6 +15,9 @@ from npi.cli.output import lines, print_json, runaway
 from npi.models import SHIPPED
 from npi.program import ACT, Limits, Runaway, Trace, count_steps
 from npi.task import BadInput, Task
+
+if TYPE_CHECKING:
+    from npi.compiled import Compiled
 
 
 def demo(*, json: bool = False) -> int:
@@ -133,9 +136,10 @@ def run(
     words: Annotated[Positional[tuple[str, ...]], arg(metavar="PROBLEM")] = (),
     *,
     trace: bool = False,
-    engine: Engine = "memo",
+    engine: Engine | Literal["compiled"] | None = None,
+    table: Annotated[Path | None, arg(metavar="FILE")] = None,
     max_steps: Annotated[int | None, arg(metavar="N", help_behavior_hint=TWICE)] = None,
-    max_depth: int = Limits().depth,
+    max_depth: Annotated[int | None, arg(metavar="N", help_behavior_hint=f"(default: {Limits().depth:,})")] = None,
     model: ModelFolder = None,
     device: Device = "auto",
     json: bool = False,
@@ -147,7 +151,9 @@ def run(
         task: What to do; a task the model was taught, built in or in a file of yours.
         words: The problem, as the task writes it.
         trace: Print the call tree, as in the paper's figures.
-        engine: memo asks the network once about each history; neural asks it at every step. The result is the same.
+        engine: memo (the usual) asks the network once about each history; neural asks it at every step; compiled looks
+            everything up in a table made by npi compile, without a network. The result is the same.
+        table: The table of a compiled program.
         max_steps: Stop after so many decisions.
         max_depth: Stop at so many calls inside each other.
         model: The folder of a trained model.
@@ -157,17 +163,27 @@ def run(
     """
     from npi import interpret
 
-    positive(max_depth=max_depth, **({} if max_steps is None else {"max_steps": max_steps}))
+    limits = {"max_steps": max_steps, "max_depth": max_depth}
+    positive(**{name: limit for name, limit in limits.items() if limit is not None})
+    if engine is None:
+        engine = "memo" if table is None else "compiled"
+    if (engine == "compiled") != (table is not None):
+        raise BadInput("--engine compiled and --table FILE go together: make the table with npi compile")
     known = find(task)
     problem = scene.problem(words) if task == "cars" else _parse(known, words)
     if task != "cars" and scene != CarOptions():
         raise BadInput(f"--car, --mesh, --azimuth and the like are for the task cars, not for {task}")
-    network = load(model or SHIPPED, device)
-    known = taught(network, task, known)
+    if table is not None:
+        # What was proved ends when the teacher does: no limit is needed.
+        decides, most = _compiled(table, known), Limits(max_steps or sys.maxsize, max_depth or sys.maxsize)
+    else:
+        network = load(model or SHIPPED, device)
+        known = taught(network, task, known)
+        decides = decider(network, known, "neural" if engine == "neural" else "memo")
+        most = Limits(max_steps or _twice(known, problem), max_depth or Limits().depth)
     env = known.env.of(problem)
-    steps = max_steps or _twice(known, problem)
     try:
-        done = interpret.run(env, known.call, decider(network, known, engine), Limits(steps, max_depth))
+        done = interpret.run(env, known.call, decides, most)
     except Runaway as error:
         runaway(error, known, json)
         return 1
@@ -185,6 +201,15 @@ def run(
         if not right:
             print(f"npi: this is wrong; the right answer is {known.show(known.answer(problem))}", file=sys.stderr)
     return 0 if right else 1
+
+
+def _compiled(table: Path, task: Task) -> Compiled:
+    from npi.compiled import load_compiled
+
+    compiled = load_compiled(table)
+    if (compiled.task, compiled.teacher) != (task.name, task.teacher):
+        raise BadInput(f"{table} is a table of {compiled.task} ({compiled.teacher}), not of {task.name}")
+    return compiled
 
 
 def _parse(task: Task, words: tuple[str, ...]) -> Any:

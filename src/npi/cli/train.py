@@ -19,6 +19,7 @@ from npi.disk import check_place
 from npi.task import BadInput, Task
 
 if TYPE_CHECKING:
+    from npi.proving import Prover
     from npi.train import Training
     from npi.verify import Comparison
 
@@ -34,6 +35,7 @@ def train(
     ] = None,
     seed: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: 0)")] = None,
     examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
+    sizes: Annotated[tuple[int, ...], arg(metavar="N", help_behavior_hint="(default: the task's own)")] = (),
     updates: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the configuration's)")] = None,
     practice: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: none)")] = None,
     until_verified: bool = False,
@@ -53,6 +55,7 @@ def train(
         config: How to train; paper has the values of the paper, and takes hours.
         seed: Chooses the examples, the first weights and the batches.
         examples: How many problems of each size are demonstrated.
+        sizes: Problems of which sizes are demonstrated: digits of the longer number, elements of the array.
         updates: Give up after so many updates.
         practice: Practise so many random programs on each environment too, so that new ones can be taught later.
         until_verified: Try to prove what was learnt; learn what a proof finds wrong too, until it finds nothing.
@@ -84,6 +87,9 @@ def train(
     if examples is not None:
         positive(examples=examples)
         chosen = [replace(task, examples=examples) for task in chosen]
+    if sizes:
+        positive(**{f"sizes ({size})": size for size in sizes})
+        chosen = [replace(task, sizes=sizes) for task in chosen]
     usual = "pictures" if any(task.env.shows_picture() for task in chosen) else "fast"
     settings = CONFIGS[config or ("practice" if practice is not None else usual)]
     if resume:
@@ -142,20 +148,9 @@ def train(
     command = f"npi train {shlex.join(names)} --out {shlex.quote(str(out))} --teacher {teacher} --resume"
     command += " --until-verified" if until_verified else ""
     command += f" --examples {examples}" if examples is not None else ""
+    command += f" --sizes {' '.join(map(str, sizes))}" if sizes else ""
     began = time.monotonic()
-    interrupted = _train(training, out, log, json)
-    rounds = 0
-    found: dict[str, Comparison] = {}
-    while prover is not None and not interrupted and (training.learnt or training.round):
-        found = prover.compare(training.average)
-        _say_found(found, training, json)
-        if all(comparison.proved for comparison in found.values()) or rounds == settings.rounds:
-            break
-        rounds += 1
-        failing = {name: [*training.failing.get(name, []), *c.wrong, *c.unsure] for name, c in found.items()}
-        failing = {name: sorted(set(nodes)) for name, nodes in failing.items()}
-        training.insist(failing, prover.frames(failing))
-        interrupted = _train(training, out, log, json)
+    interrupted, found = _train(training, prover, out, log, json)
     if log is not None:
         log.close()
     return _end(training, out, command, interrupted, found, time.monotonic() - began, json)
@@ -177,27 +172,35 @@ def _say_found(found: dict[str, Comparison], training: Training, as_json: bool) 
             )
 
 
-def _train(training: Training, out: Path, log: Any, as_json: bool) -> bool:
-    """Run a training run, or a round of it, to its end, showing and saving it; whether it was interrupted."""
+def _train(
+    training: Training, prover: Prover | None, out: Path, log: Any, as_json: bool
+) -> tuple[bool, dict[str, Comparison]]:
+    """Run a training run to its end, showing and saving it: whether it was interrupted, and the last proof."""
     from npi import checkpoint
     from npi.progress import bar_progress, interruptible, json_progress
+    from npi.proving import until_proved
 
     saved = time.monotonic()
+    found: dict[str, Comparison] = {}
     show = json_progress if as_json else bar_progress
     with interruptible() as interrupted, show(training) as progress:
-        for metrics in training.run():
-            progress(metrics)
+        for event in training.run() if prover is None else until_proved(training, prover):
+            if isinstance(event, dict):
+                found = event
+                _say_found(found, training, as_json)
+                continue
+            progress(event)
             if log is not None:
-                log.add_scalar("loss", metrics.loss, metrics.update)
-                for name, accuracy in metrics.accuracy.items():
-                    log.add_scalar(f"accuracy/{name}", accuracy, metrics.update)
+                log.add_scalar("loss", event.loss, event.update)
+                for name, accuracy in event.accuracy.items():
+                    log.add_scalar(f"accuracy/{name}", accuracy, event.update)
             if interrupted:
                 break
             if time.monotonic() - saved > 30:
                 checkpoint.save_training(training, out)
                 saved = time.monotonic()
     checkpoint.save_training(training, out)
-    return bool(interrupted)
+    return bool(interrupted), found
 
 
 def _end(

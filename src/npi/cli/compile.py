@@ -1,0 +1,65 @@
+"""npi compile"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+from tyro.conf import Positional, arg
+
+from npi.cli.named import Device, ModelFolder, TaskName, find, load, taught
+from npi.cli.output import print_json
+from npi.disk import check_place
+from npi.models import SHIPPED
+from npi.task import BadInput
+
+
+def compile(
+    task: Positional[TaskName],
+    *,
+    out: Annotated[Path, arg(metavar="FILE")],
+    model: ModelFolder = None,
+    device: Device = "auto",
+    force: bool = False,
+    json: bool = False,
+) -> int:
+    """Prove a learnt program, and write it as a table that runs without a network: npi run ... --table FILE.
+
+    Args:
+        task: A task the model was taught by its recursive teacher.
+        out: The file to write the table to.
+        model: The folder of a trained model.
+        device: Where the network runs.
+        force: Replace FILE.
+        json: Print the result as JSON.
+    """
+    from npi.certificate import certify
+    from npi.compiled import compile_histories, save_compiled
+    from npi.progress import counted
+    from npi.proving import Prover
+
+    if out.exists() and not force:
+        raise BadInput(f"{out} is there already: replace it by --force, or choose another")
+    check_place(out.parent)
+    network = load(model or SHIPPED, device)
+    known = taught(network, task, find(task))
+    prover = Prover([known])
+    counted(prover.explore(), f"exploring {known.name}")
+    exploration = prover.explorations[known.name]
+    found = prover.compare(network)[known.name]
+    if not found.proved:
+        raise BadInput(
+            f"{known.name} is not proved ({len(found.wrong):,} of {found.histories:,} histories are decided otherwise "
+            f"than by the teacher), so it cannot be compiled: npi verify says where, npi train --until-verified mends"
+        )
+    made = compile_histories(known, exploration.histories, asdict(certify(network, known, exploration, found)))
+    save_compiled(made, out)
+    if json:
+        print_json({"task": known.name, "histories": found.histories, "states": len(made.states), "out": str(out)})
+    else:
+        print(
+            f"{known.name}: {found.histories:,} histories in {len(made.states):,} states; wrote {out} "
+            f"({out.stat().st_size / 1000:,.0f} kB). Run it with: npi run {task} ... --table {out}"
+        )
+    return 0
