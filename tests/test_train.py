@@ -103,6 +103,20 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path, names, stop, practice):
         assert same(weights(second.drill), weights(unbroken.drill))
 
 
+@pytest.mark.parametrize("practice", [0, 5])
+def test_the_same_seed_gives_the_same_bits_on_several_threads(practice):
+    """An index whose gradient is summed by several threads would not."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        runs = [begin([few("addition")], replace(FAST, practice=practice, updates=6)) for _ in range(3)]
+        for training in runs:
+            list(training.run())
+    finally:
+        torch.set_num_threads(threads)
+    assert all(same(weights(training.model), weights(runs[0].model)) for training in runs)
+
+
 def test_a_resumed_run_with_other_batches_would_be_noticed(tmp_path):
     """The comparison above can fail: forgetting the state of the batches gives other bits."""
     task, config = few("sorting"), replace(SHORT, updates=10)

@@ -25,6 +25,7 @@ import torch
 
 from npi import tasks
 from npi.checkpoint import load_model
+from npi.compiled import compile_histories
 from npi.evaluation import Score, evaluate
 from npi.interpret import Memo, run, run_all
 from npi.lessons import Lessons
@@ -99,6 +100,55 @@ def teachability(model: NPI, count: int, seed: int) -> Iterator[Row | Attempt]:
         met = attempt.held and (target is None or attempt.seconds < target)
         what = f"{attempt.program} ({attempt.env}): on other inputs"
         yield Row(what, f"{how}, {attempt.seconds:.1f} s", f"under {target:.0f} s" if target else "", met)
+
+
+def compiled() -> Iterator[Row]:
+    """Proved programs as tables: how long long problems take, and how they compare with the teacher's own Python."""
+
+    def numbers(rng: Random, count: int) -> tuple[str, ...]:
+        return tuple("".join(rng.choices("0123456789", k=count)) for _ in range(2))
+
+    def integers(rng: Random, count: int) -> tuple[int, ...]:
+        return tuple(rng.randint(-(10**9), 10**9) for _ in range(count))
+
+    for name, model, sample, size, what in (
+        ("addition", load_model(), numbers, 10**6, "digits"),
+        ("quicksort", None, integers, 10**5, "integers"),
+    ):
+        task = tasks.find(name)
+        if model is None:
+            training = begin([task])
+            for _ in training.run():
+                pass
+            model = training.average
+        prover = Prover([task])
+        for _ in prover.explore():
+            pass
+        if not prover.compare(model)[name].proved:
+            yield Row(f"{name}: proved", "no", "yes", False)
+            continue
+        table = compile_histories(task, prover.explorations[name].histories, {})
+        problem = sample(Random(0), size)
+        env = task.env.of(problem)
+        took = _seconds(lambda env=env, task=task, table=table: table.run(env, task.call))
+        right = task.result(env) == task.answer(problem)
+        yield Row(f"compiled {name}, {size:,} {what}: right", f"{'yes' if right else 'no'}, {took:.1f} s", "yes", right)
+        problems = [sample(Random(seed), 100) for seed in range(1, 51)]  # short ones: Python does not recurse deeply
+        plain = _fastest(task.main, task, problems)
+        ratio = plain / _fastest(lambda env, run=table.run, call=task.call: run(env, call), task, problems)
+        yield Row(
+            f"compiled {name}, to its teacher in plain Python", f"{ratio:.2f} of its speed", "at least 1", ratio >= 1
+        )
+
+
+def _fastest(job: Callable, task: Task, problems: list) -> float:
+    """The least time of seven in which a job is done on all problems."""
+
+    def all_of_them() -> None:
+        for problem in problems:
+            job(task.env.of(problem))
+
+    return min(_seconds(all_of_them) for _ in range(7))
 
 
 @dataclass(frozen=True)

@@ -70,9 +70,9 @@ class Compiled:
         """The states that decide the same whatever is observed, and what."""
         found = {}
         for state in self.states:
-            answer, *others = state.values()
-            if all(other[0] == answer[0] and other[1] is answer[1] for other in others):
-                found[id(state)] = answer
+            answers = list(state.values())
+            if answers and all(a[0] == answers[0][0] and a[1] is answers[0][1] for a in answers):
+                found[id(state)] = answers[0]
         return found
 
 

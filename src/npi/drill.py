@@ -78,8 +78,8 @@ class Drill(nn.Module):
         """The key of each program, and its embedding: the sum of its features, and of what it practised calls."""
         embeddings = HASTE * nn.functional.embedding_bag(self.features[which], self.parts, mode="sum", padding_idx=0)
         called = self.called[which]
-        embeddings = embeddings + self.callee(HASTE * self.keys[called.clamp_min(0)]) * (called >= 0)[:, None]
-        return Memory(HASTE * self.keys[which], embeddings)
+        callee = self.callee(HASTE * nn.functional.embedding(called.clamp_min(0), self.keys))
+        return Memory(HASTE * nn.functional.embedding(which, self.keys), embeddings + callee * (called >= 0)[:, None])
 
     @torch.no_grad()
     def prior(self) -> Prior:

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
+from torch.nn.functional import embedding
 from torch.nn.utils.rnn import PackedSequence
 
 from npi.encoders import FieldEncoder, PictureEncoder
@@ -245,7 +246,8 @@ class NPI(nn.Module):
     ) -> tuple[Outputs, LSTMState]:
         """Advance frames from `state` by packed sequences of steps (see PackedSequence)."""
         memory = memory or self.memory
-        fused = self.fuse(encoded, memory.embeddings[programs])  # p_t = M_prog[i_t]
+        # an index would do, but its gradients are summed in any order
+        fused = self.fuse(encoded, embedding(programs, memory.embeddings))  # p_t = M_prog[i_t]
         packed, after = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
         return self.heads(packed.data, programs, memory), after
 

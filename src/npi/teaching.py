@@ -138,10 +138,12 @@ class Class:
         model = self.model
         new = (batch.program - self.own).clamp_min(0)
         old = model.embeddings[batch.program.clamp_max(self.own - 1)]
-        embedded = torch.where((batch.program < self.own)[:, None], old, rows.embeddings[pupil, new])
+        taught = torch.nn.functional.embedding(pupil * rows.keys.shape[1] + new, rows.embeddings.flatten(0, 1))
+        embedded = torch.where((batch.program < self.own)[:, None], old, taught)
         packed, _ = model.lstm(PackedSequence(model.fuse(encoded, embedded), batch.going))
         stop, key, args = model.say(packed.data)
-        found = torch.cat([key @ model.keys.T, torch.einsum("sk,swk->sw", key, rows.keys[pupil])], 1)
+        keys = torch.nn.functional.embedding(pupil, rows.keys.flatten(1)).unflatten(1, rows.keys.shape[1:])
+        found = torch.cat([key @ model.keys.T, torch.einsum("sk,swk->sw", key, keys)], 1)
         return Outputs(stop, guarded(found, batch.program, self.generations), args)
 
     def batch(self, frames: np.ndarray, pupils: np.ndarray) -> tuple[Batch, Float[Tensor, "S D"], Int[Tensor, " S"]]:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, embedding
 
 from npi.drill import Drill
 from npi.encoders import caption_loss, colours
@@ -140,7 +140,7 @@ def outputs(model: NPI, lessons: Lessons, batch: Batch, see: See, memory: Memory
         if env not in lessons.pictures:
             return model.encode(env, seen, args)
         distinct, place = picture.unique(return_inverse=True)
-        return model.encode(env, seen, args, see(env, distinct)[place])
+        return model.encode(env, seen, args, embedding(place, see(env, distinct)))
 
     if len(lessons.envs) == 1:
         encoded = encode(lessons.envs[0], batch.seen, batch.args, batch.picture)

@@ -329,7 +329,7 @@ def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14
     if missing:
         raise BadInput(f"the model does not know {', '.join(sorted(missing))}, which {task.name} calls")
     parent = np.array(histories.parent)
-    seen = torch.tensor(histories.seen, device=device)
+    seen = torch.tensor(histories.seen, dtype=torch.long, device=device)
     args = torch.tensor([call.args for call in histories.call], device=device)
     program = torch.tensor([row[call.program] for call in histories.call], device=device)
     stop = torch.tensor([decision is None for decision in histories.decision], device=device)

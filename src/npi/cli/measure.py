@@ -27,7 +27,7 @@ from npi.cli.output import machine, print_json, share, short
 from npi.models import SHIPPED
 from npi.task import BadInput, check_task
 
-Part = Literal["startup", "rates", "training", "accuracy", "teachability", "proofs"]
+Part = Literal["startup", "rates", "training", "accuracy", "teachability", "proofs", "compiled"]
 
 
 def evaluate(
@@ -146,7 +146,7 @@ def bench(
     """Measure speed, training time, accuracy and teachability against their targets, and print one table.
 
     Args:
-        parts: rates, startup, training, accuracy, teachability, proofs; all but the last two if none is named.
+        parts: rates, startup, training, accuracy, teachability, proofs, compiled; the first four if none is named.
         names: Which tasks to train; those that compare only, bubblesort and quicksort, for proofs alone.
         teachers: By which of their teachers.
         seeds: How many seeds to train for each task and teacher.
@@ -156,19 +156,21 @@ def bench(
         programs: For teachability, how many random programs are taught on each environment.
         json: Print the measurements as JSON, every training run and every program taught included.
     """
-    from npi.bench import SIZES, Row, measure, proofs, teachability
+    from npi.bench import SIZES, Row, compiled, measure, proofs, teachability
 
     positive(seeds=seeds, workers=workers, programs=programs)
     rows, trials = [], []
     if not json:
         print(f"{'what':<62} {'measured':>22}  {'target':>14}", flush=True)
-    usual = [part for part in get_args(Part) if part not in ("teachability", "proofs")]
+    usual = [part for part in get_args(Part) if part not in ("teachability", "proofs", "compiled")]
     unknown = {name for name in names if not any(name == known for known, _ in SIZES)}
     if unknown and {"training", "accuracy"} & {*(parts or usual)}:
         raise BadInput(f"there are no targets for training {', '.join(sorted(unknown))}: measure proofs of it")
     measured = measure(parts or usual, names, teachers, seeds, workers, device_named(device).type)
     if "teachability" in parts:
         measured = chain(measured, teachability(load(model or SHIPPED, device), programs, 0))
+    if "compiled" in parts:
+        measured = chain(measured, compiled())
     if "proofs" in parts:
         measured = chain(measured, proofs(names, seeds, workers, device_named(device).type))
     for row in measured:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
@@ -14,10 +15,7 @@ from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, find, 
 from npi.cli.output import lines, print_json, runaway
 from npi.models import SHIPPED
 from npi.program import ACT, Limits, Runaway, Trace, count_steps
-from npi.task import BadInput, Task
-
-if TYPE_CHECKING:
-    from npi.compiled import Compiled
+from npi.task import BadInput, Env, Task
 
 
 def demo(*, json: bool = False) -> int:
@@ -37,7 +35,7 @@ def demo(*, json: bool = False) -> int:
         env = task.env.of(problem)
         trace = run(env, task.call, decider(model, task, "memo"))
         got, right = task.show(task.result(env)), task.result(env) == task.answer(problem)
-        out["runs"].append(_result(name, problem, task.result(env), right, trace))
+        out["runs"].append(_result(name, problem, task.result(env), right, len(trace.decisions)))
         if not json:
             print(f"$ npi run {name} {' '.join(words)} --trace")
             print(*lines(trace, task), sep="\n")
@@ -149,7 +147,7 @@ def run(
 
     Args:
         task: What to do; a task the model was taught, built in or in a file of yours.
-        words: The problem, as the task writes it.
+        words: The problem, as the task writes it; @FILE stands for the words in a file.
         trace: Print the call tree, as in the paper's figures.
         engine: memo (the usual) asks the network once about each history; neural asks it at every step; compiled looks
             everything up in a table made by npi compile, without a network. The result is the same.
@@ -173,46 +171,56 @@ def run(
     problem = scene.problem(words) if task == "cars" else _parse(known, words)
     if task != "cars" and scene != CarOptions():
         raise BadInput(f"--car, --mesh, --azimuth and the like are for the task cars, not for {task}")
-    if table is not None:
-        # What was proved ends when the teacher does: no limit is needed.
-        decides, most = _compiled(table, known), Limits(max_steps or sys.maxsize, max_depth or sys.maxsize)
-    else:
-        network = load(model or SHIPPED, device)
-        known = taught(network, task, known)
-        decides = decider(network, known, "neural" if engine == "neural" else "memo")
-        most = Limits(max_steps or _twice(known, problem), max_depth or Limits().depth)
     env = known.env.of(problem)
     try:
-        done = interpret.run(env, known.call, decides, most)
+        if table is not None:
+            done = _run_table(table, known, env, trace or max_steps or max_depth, limits)
+        else:
+            network = load(model or SHIPPED, device)
+            known = taught(network, task, known)
+            most = Limits(max_steps or _twice(known, problem), max_depth or Limits().depth)
+            decides = decider(network, known, "neural" if engine == "neural" else "memo")
+            done = interpret.run(env, known.call, decides, most)
     except Runaway as error:
         runaway(error, known, json)
         return 1
     got = known.result(env)
     right = got == known.answer(problem)
-    scene.draw(problem, done)
+    traced = list(lines(done, known)) if isinstance(done, Trace) and trace else []
+    if isinstance(done, Trace):
+        scene.draw(problem, done)
     if json:
-        result = _result(known.name, problem, got, right, done)
-        print_json(result | ({"trace": list(lines(done, known))} if trace else {}))
+        result = _result(known.name, problem, got, right, len(done.decisions) if isinstance(done, Trace) else done)
+        print_json(result | ({"trace": traced} if trace else {}))
     else:
-        if trace:
-            for line in lines(done, known):
-                print(line)
+        for line in traced:
+            print(line)
         print(known.show(got))
         if not right:
             print(f"npi: this is wrong; the right answer is {known.show(known.answer(problem))}", file=sys.stderr)
     return 0 if right else 1
 
 
-def _compiled(table: Path, task: Task) -> Compiled:
+def _run_table(table: Path, task: Task, env: Env, watched: object, limits: Mapping[str, int | None]) -> Trace | int:
+    """Run a compiled program; as fast as may be, with no trace but the number of steps, if it is not watched."""
+    from npi import interpret
     from npi.compiled import load_compiled
 
     compiled = load_compiled(table)
     if (compiled.task, compiled.teacher) != (task.name, task.teacher):
         raise BadInput(f"{table} is a table of {compiled.task} ({compiled.teacher}), not of {task.name}")
-    return compiled
+    # What was proved ends when the teacher does: no limit is needed.
+    most = Limits(limits["max_steps"] or sys.maxsize, limits["max_depth"] or sys.maxsize)
+    try:
+        return interpret.run(env, task.call, compiled, most) if watched else compiled.run(env, task.call)
+    except KeyError as error:
+        raise BadInput(
+            f"{table} does not say what to do after {error}: it or {task.name} was changed; make it with npi compile"
+        ) from error
 
 
 def _parse(task: Task, words: tuple[str, ...]) -> Any:
+    words = tuple(word for given in words for word in (_words_in(given[1:]) if given.startswith("@") else [given]))
     try:
         problem = task.parse(words)
         task.env.of(problem)
@@ -223,6 +231,14 @@ def _parse(task: Task, words: tuple[str, ...]) -> Any:
     return problem
 
 
+def _words_in(file: str) -> list[str]:
+    """The words of a file, for a problem that is too long to be typed."""
+    try:
+        return Path(file).read_text().split()
+    except UnicodeDecodeError as error:
+        raise BadInput(f"{file} holds something other than text") from error
+
+
 def _twice(task: Task, problem: Any) -> int:
     """As many steps as a run may take if nothing is said: whoever needs twice the teacher's has lost its way."""
     try:
@@ -231,5 +247,5 @@ def _twice(task: Task, problem: Any) -> int:
         raise BadInput(f"the teacher itself goes too far here ({error}): give --max-steps") from error
 
 
-def _result(task: str, problem: Any, answer: Any, right: bool, trace: Trace) -> dict[str, Any]:
-    return {"task": task, "problem": problem, "answer": answer, "right": right, "steps": len(trace.decisions)}
+def _result(task: str, problem: Any, answer: Any, right: bool, steps: int) -> dict[str, Any]:
+    return {"task": task, "problem": problem, "answer": answer, "right": right, "steps": steps}
