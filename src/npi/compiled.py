@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from npi.verify import Histories
 
 FORMAT = 1
+Plan: TypeAlias = tuple[tuple[tuple[int, ...], ...], Any, Decision, Any]
+RETURN: Plan = ((), None, None, None)
 State: TypeAlias = dict[tuple[int, ...], tuple[Decision, Any]]  # observation -> what is decided, and the next state
 
 
@@ -40,40 +42,57 @@ class Compiled:
     def run(self, env: Env, call: Call) -> int:
         """Run a program as the interpreter would, as fast as may be, keeping no trace; returns how many steps it took.
 
-        Where a state decides the same whatever is observed, nothing is observed.
+        Where a state decides the same whatever is observed, nothing is observed; a call that is the last thing a frame
+        does leaves nothing to come back to.
         """
-        first, stack, steps = self.first, [], 0
-        act, observe, alike = env.act, env.observe, self.alike
-        state: Any = first[call]
+        act, observe, plans, stack, steps = env.act, env.observe, self.plans, [], 0
+        first = {known: plans[id(state)] for known, state in self.first.items()}
+        plan = first[call]
         seen = None  # not looked at since the last action
         while True:
-            steps += 1
-            known = alike.get(id(state))
-            if known is None:
+            acts, table, decision, after = plan
+            if acts:
+                for args in acts:
+                    act(*args)
+                steps += len(acts)
+                seen = None
+            if table is not None:
                 if seen is None:
                     seen = observe()
-                known = state[seen]
-            decision, state = known
+                decision, after = table[seen]
+            steps += 1
             if decision is None:
                 if not stack:
                     return steps
-                state = stack.pop()
+                plan = stack.pop()
             elif decision.program == ACT:
                 act(*decision.args)
                 seen = None
+                plan = plans[id(after)]
             else:
-                stack.append(state)
-                state = first[decision]
+                then = plans[id(after)]
+                if then is RETURN:
+                    steps += 1
+                else:
+                    stack.append(then)
+                plan = first[decision]
 
     @cached_property
-    def alike(self) -> dict[int, Answer]:
-        """The states that decide the same whatever is observed, and what."""
-        found = {}
-        for state in self.states:
+    def plans(self) -> dict[int, Plan]:
+        """Of each state: what it does whatever is seen, then where to look up the next decision, or that decision."""
+        made: dict[int, Plan] = {}
+        for state in self.states:  # those that are gone on with come first
             answers = list(state.values())
-            if answers and all(a[0] == answers[0][0] and a[1] is answers[0][1] for a in answers):
-                found[id(state)] = answers[0]
-        return found
+            if not answers or any(a[0] != answers[0][0] or a[1] is not answers[0][1] for a in answers):
+                made[id(state)] = ((), state, None, None)
+                continue
+            decision, after = answers[0]
+            if decision is not None and decision.program == ACT:
+                acts, table, then, after = made[id(after)]
+                made[id(state)] = ((decision.args, *acts), table, then, after)
+            else:
+                made[id(state)] = ((), None, decision, after) if decision is not None else RETURN
+        return made
 
 
 def compile_histories(task: Task, histories: Histories, facts: dict[str, Any]) -> Compiled:
