@@ -135,8 +135,9 @@ def test_the_call_trees_of_the_paper(name, problem, teacher):
 def test_recursive_frames_are_short():
     for name in tasks.names():
         task = tasks.find(name, "recursive")
+        longest = 6 if name == "quicksort" else 5  # QUICKSORT makes five calls, and returns
         for problem in task.problems(12, 10, 0):
-            assert all(len(frame.steps) <= 6 for recording in task.demonstrate(problem) for frame in recording)
+            assert all(len(frame.steps) <= longest for recording in task.demonstrate(problem) for frame in recording)
 
 
 def test_very_long_numbers_have_answers():

@@ -74,7 +74,7 @@ class TrainConfig:
     estimate_every: int = 50
     estimate_frames: int = 256
     settle: int = 200
-    goal: float = 0.98
+    goal: float = 0.99
     caption: float = 1.0
     insist: int = 32
     again: int = 300
