@@ -115,6 +115,7 @@ PAPER = TrainConfig(
     settle=0,
 )
 TEACHABLE = {"program": 256, "fusion": 1024, "teachable": True}  # room for more than the tasks' own programs
+THOROUGH = 8  # times as many frames with pictures are looked at in the end
 STEPS_AT_ONCE = 1 << 17  # of the frames judged together: more would not fit into little memory
 CONFIGS = {"fast": FAST, "paper": PAPER, "pictures": PICTURES, "practice": PRACTICE}
 
@@ -315,7 +316,7 @@ class Training:
             self.update()
             due = self.updates % self.config.estimate_every == 0 and (not self.learnt or bool(self.lessons.pictures))
             if due or self.done or (self.round and self.over):
-                self.estimate()
+                self.estimate(thorough=self.over)
             yield self.metrics()
 
     def update(self) -> None:
@@ -394,11 +395,13 @@ class Training:
         fitting[0] = True
         return frames[fitting]
 
-    def estimate(self) -> None:
+    def estimate(self, thorough: bool = False) -> None:
         """Look at some frames of each unit, and at those wrong last time; if all are right, at every frame.
 
-        Not so where there are pictures: some of them are always taken for others, so a sample must do.
+        Not so where there are pictures: some of them are always taken for others, so a sample must do, a larger one
+        where it must be `thorough`.
         """
+        enough = self.config.estimate_frames * (THOROUGH if thorough else 1)
         if self.drill is not None:
             prior = self.drill.prior()
             for model in (self.model, self.average):
@@ -408,8 +411,8 @@ class Training:
         for unit in self.units:
             frames = unit.frames
             pictured[frames] = unit.pictured
-            if len(frames) > self.config.estimate_frames:
-                frames = self.rng.choice(frames, self.config.estimate_frames, replace=False)
+            if len(frames) > enough:
+                frames = self.rng.choice(frames, enough, replace=False)
             sampled[frames] = True
         review = self.wrong & ~pictured if self.config.review else False
         looked_at, mistakes = self.count_wrong(sampled | review)
@@ -421,12 +424,12 @@ class Training:
             if len(mine):
                 self.error[index] = mistakes[mine].sum() / self.lessons.length[mine].sum()
                 self.accuracy[index] = 1 - self.wrong[unit.frames[sampled[unit.frames]]].mean()
-        enough = all(
+        reached = all(
             accuracy >= self.config.goal
             for unit, accuracy in zip(self.units, self.accuracy, strict=True)
             if unit.pictured
         )
-        self.learnt = enough and not mistakes[~pictured].any()
+        self.learnt = reached and not mistakes[~pictured].any()
         if not self.learnt:
             self.settled = 0
 
