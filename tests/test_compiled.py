@@ -12,7 +12,7 @@ from npi.compiled import compile_histories, load_compiled, save_compiled
 from npi.interpret import run
 from npi.verify import Exploration
 
-NAMES = ["bubblesort", "quicksort"]
+NAMES = ["bubblesort", "quicksort", "toposort"]
 
 
 @pytest.fixture(scope="module")

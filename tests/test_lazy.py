@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npi.lazy import LazyTape, Oracle, Sketch, first_sketches
+from npi.lazy import LazyTape, Oracle, Sketch
 from npi.tape import LEFT, RIGHT, TapeKind
 
 KINDS = [
@@ -28,8 +28,8 @@ class Guide:
         self.kind, self.actions = kind, []
         self.tape = kind.tape(cells)
         self.states = set()  # every state in which a sketch that has agreed so far may be
-        for sketch in every(lambda oracle: tuple(first_sketches([kind], oracle))):
-            self.states |= {state for state, shown in self.after(sketch[0], show) if shown == show(self.tape, kind)}
+        for sketch in every(lambda oracle: LazyTape.first(kind, oracle, {})):
+            self.states |= {state for state, shown in self.after(sketch, show) if shown == show(self.tape, kind)}
         assert self.states
 
     def after(self, sketch, do):

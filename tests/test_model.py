@@ -47,7 +47,7 @@ def test_a_program_is_found_by_content():
     model = small()
     hidden = torch.randn(5, 16)
     key = model.program_head(hidden)
-    found = model.heads(hidden, torch.zeros(5, dtype=torch.long), model.memory).program
+    found = model.heads(hidden, torch.zeros(5, dtype=torch.long)).program
     assert torch.allclose(found, torch.stack([key @ row for row in model.keys], 1), atol=1e-5)
 
 
@@ -55,7 +55,7 @@ def test_a_program_cannot_find_those_of_later_generations():
     model = small()
     model.add_program("NEW", generation=1)
     programs = torch.tensor([0, 3, 1, 3])
-    found = model.heads(torch.randn(4, 16), programs, model.memory).program
+    found = model.heads(torch.randn(4, 16), programs).program
     assert found[:, 3].isfinite().tolist() == [False, True, False, True]
     assert found[:, :3].isfinite().all()
 

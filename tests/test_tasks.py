@@ -16,6 +16,7 @@ from npi.tasks.addition import AdditionPad
 from npi.tasks.cars import CarScene, held_out, held_out_starts, steps_between
 from npi.tasks.quicksort import QuicksortPad
 from npi.tasks.sorting import SortingPad
+from npi.tasks.toposort import GraphPad
 from npi.view import tree
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -54,7 +55,8 @@ def test_sorting_sorts(teacher, array):
 @given(st.lists(st.tuples(st.integers(-2, 3), st.integers(-2, 5), st.integers(-2, 12)), max_size=40), arrays)
 @settings(max_examples=200)
 def test_act_is_total(actions, array):
-    for env in (AdditionPad.of(("905", "".join(map(str, array)))), SortingPad.of(array)):
+    graph = (("a", ("b", "c")), ("b", ("c",)), ("c", ()))
+    for env in (AdditionPad.of(("905", "".join(map(str, array)))), SortingPad.of(array), GraphPad.of(graph)):
         fields = type(env).fields()
         for args in actions:
             env.act(*args)
@@ -98,9 +100,16 @@ CALLS["quicksort"] = {
     "PSTEP": {"PSWAP", "ACT"},
     "PSWAP": {"ACT"},
 }
+CALLS["toposort"] = {
+    "TOPOSORT": {"VISIT", "ACT"},
+    "VISIT": {"ACT", "EXPLORE"},
+    "EXPLORE": {"ESTEP"},
+    "ESTEP": {"ACT"},
+}
 SELF_CALLS = {
     "bubblesort": {"BUBBLESORT", "BSTEP", "LSHIFT"},
     "quicksort": {"QUICKSORT", "PSTEP"},
+    "toposort": {"TOPOSORT", "EXPLORE"},
     "addition": {"ADD"},
     "cars": {"LGOTO", "RGOTO", "UGOTO", "DGOTO"},
     "sorting": {"BUBBLESORT", "BSTEP", "LSHIFT"},
@@ -186,7 +195,8 @@ def test_what_is_no_problem_is_refused_in_words(name, words, message):
 def test_unknown_names_are_answered_with_the_nearest():
     with pytest.raises(BadInput, match="did you mean 'addition'"):
         tasks.find("adition")
-    with pytest.raises(BadInput, match="the known ones are addition, bubblesort, cars, maximum, quicksort, sorting"):
+    known = "addition, bubblesort, cars, maximum, quicksort, sorting, toposort"
+    with pytest.raises(BadInput, match=f"the known ones are {known}"):
         tasks.find("xyz")
     with pytest.raises(BadInput, match="did you mean 'recursive'"):
         tasks.find("addition", "recursiv")
@@ -209,6 +219,9 @@ def test_anything_that_can_be_ordered_is_sorted(name, teacher):
 def test_act_has_a_name_for_every_action():
     assert QuicksortPad.describe((1, 1, 3)) == "SWAP BORDER HIGH"
     assert QuicksortPad.describe((0, 2, 0)) == "PTR NEXT RIGHT"
+    assert GraphPad.describe((0, 1, 0)) == "OPEN CHILD"
+    assert GraphPad.describe((1, 0, 0)) == "NEXT START"
+    assert GraphPad.describe((2, 0, 0)) == "CLOSE"
     assert AdditionPad.describe((1, 3, 7)) == "WRITE OUT 7"
     assert AdditionPad.describe((0, 2, 0)) == "PTR CARRY LEFT"
     assert AdditionPad.describe((0, 2, 9)) == "PTR CARRY -"

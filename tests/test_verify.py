@@ -5,21 +5,25 @@ import json
 from dataclasses import replace
 from itertools import cycle, product
 from random import Random
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import pytest
 import torch
+from test_toposort import graphs
+from torch.nn.functional import one_hot
 
-from npi import Env, act, program, tasks
+from npi import NPI, Call, Env, GraphKind, ModelConfig, act, program, tasks
+from npi.model import Outputs
 from npi.tape import LEFT, RIGHT, TapeKind
 from npi.tasks.sorting import SortingPad
+from npi.tasks.toposort import GraphPad
 from npi.verify import Exploration, NotProvable, compare, counterexample
 
 
 @pytest.fixture(scope="module")
 def explored():
     found = {}
-    for name in ("addition", "sorting", "bubblesort", "quicksort"):
+    for name in ("addition", "sorting", "bubblesort", "quicksort", "toposort"):
         found[name] = Exploration(tasks.find(name))
         for _ in found[name].run():
             pass
@@ -31,12 +35,15 @@ def small_problems(name):
         return [(str(a), str(b)) for a in range(0, 112, 3) for b in range(112)]
     if name in ("bubblesort", "quicksort"):
         return [array for size in range(1, 6) for array in product(range(size), repeat=size)]
+    if name == "toposort":
+        return list(graphs(4))
     short = [array for size in (1, 2, 3) for array in product(range(0, 10, 1 if size < 3 else 3), repeat=size)]
     return short + list(product((0, 5, 9), repeat=5))
 
 
 @pytest.mark.parametrize(
-    ("name", "least"), [("addition", 3_000), ("sorting", 3_000), ("bubblesort", 50), ("quicksort", 50)]
+    ("name", "least"),
+    [("addition", 3_000), ("sorting", 3_000), ("bubblesort", 50), ("quicksort", 50), ("toposort", 27)],
 )
 def test_no_run_leaves_what_was_explored(explored, name, least):
     """Every history of all small problems and of ten thousand random ones."""
@@ -80,6 +87,48 @@ def test_every_planted_fault_is_found(explored, shipped, name):
         assert compare(shipped, task, only).wrong == (len(only) - 1,)
 
 
+class Told(NPI):
+    """A network that decides after each history as it is told; what it remembers is the node it has come to."""
+
+    def __init__(self, task, histories):
+        config = ModelConfig.of([task.env], hidden=1, layers=1)
+        super().__init__(config, {call.program for call in (*histories.call, *histories.decision) if call})
+        self.histories, self.decision = histories, list(histories.decision)
+
+    def step(self, env, seen, args, programs, state, glimpse=None):
+        nodes = []
+        for row, known in enumerate(state[0][0, :, 0].int().tolist()):
+            call = Call(self.programs[programs[row]], tuple(args[row].tolist()))
+            nodes.append(self.histories.children[known - 1 if known else call, tuple(seen[row].tolist())])
+        decided = [self.decision[node] for node in nodes]
+        calls = [call or Call("ACT") for call in decided]
+        said = [torch.tensor([self.programs.index(call.program) for call in calls])]
+        said += torch.tensor([call.args for call in calls]).T
+        sizes = (len(self.programs), *self.config.arguments)
+        program, *args = (one_hot(which, size).float() for which, size in zip(said, sizes, strict=True))
+        stop = torch.tensor([1.0 if call is None else -1.0 for call in decided])
+        after = torch.tensor(nodes)[None, :, None] + 1.0
+        return Outputs(stop, program, tuple(args)), (after, after)
+
+
+@pytest.mark.parametrize("name", ["bubblesort", "quicksort", "toposort"])
+def test_every_fault_planted_in_decisions_is_found(explored, name):
+    """Two hundred times another decision after one history that runs meet; there are fewer histories than that."""
+    task, histories = tasks.find(name), explored[name].histories
+    network, rng = Told(task, histories), Random(8)
+    assert compare(network, task, histories).proved
+    met = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.walk(f)}
+    if name == "toposort":
+        assert met == set(range(len(histories)))  # nothing was explored that no run meets
+    actions = [Call("ACT", args) for args in product(*map(range, task.env.arguments()))]
+    decisions = dict.fromkeys([*histories.decision, *actions, *histories.call])
+    faults = [(node, wrong) for node in sorted(met) for wrong in decisions if wrong != histories.decision[node]]
+    for node, wrong in rng.sample(faults, 200):
+        network.decision[node] = wrong
+        assert compare(network, task, histories).wrong == (node,)
+        network.decision[node] = histories.decision[node]
+
+
 def _branch(histories, node):
     """The histories on the way to a node, alone: asking about the others again would only take time."""
     nodes = [node]
@@ -116,7 +165,7 @@ def test_a_network_that_says_no_numbers_is_not_proved(explored, shipped):
 
 
 def test_a_loop_cannot_be_proved():
-    for name in ("sorting", "addition"):
+    for name in ("sorting", "addition", "toposort"):
         with pytest.raises(NotProvable, match="Use the recursive teacher"):
             for _ in Exploration(tasks.find(name, "loop")).run():
                 pass
@@ -154,8 +203,16 @@ def test_an_environment_that_goes_around_its_tapes_is_caught():
         def observe(self):
             return super().observe()._replace(end3=len(self.array.contents()) > 3)
 
-    with pytest.raises(NotProvable, match="contents"):
+    with pytest.raises(NotProvable, match=r"contents.*: use read, write, greater, .*, move, at_start, at_last alone"):
         for _ in Exploration(replace(tasks.find("sorting"), env=Measuring)).run():
+            pass
+
+    class Peeping(GraphPad):
+        def observe(self):
+            return super().observe()._replace(empty=not self.graph.order())
+
+    with pytest.raises(NotProvable, match=r"order.*: use start, child, empty, .*, next_child, close alone"):
+        for _ in Exploration(replace(tasks.find("toposort"), env=Peeping)).run():
             pass
 
 
@@ -200,6 +257,30 @@ def test_a_teacher_that_reads_what_is_not_shown_is_caught():
     with pytest.raises(NotProvable, match="after the same observations"):
         for _ in Exploration(replace(task, main=moody)).run():
             pass
+
+
+def test_tapes_and_graphs_go_together(explored):
+    line = TapeKind(symbols=2)
+
+    class Both(GraphPad):
+        def __init__(self, tape, graph):
+            super().__init__(graph)
+            self.tape = tape
+
+        @classmethod
+        def tapes(cls) -> Any:
+            return line, GraphKind()
+
+        def act(self, op: int, vertex: int, third: int, /) -> None:
+            super().act(op, vertex, third)
+            self.tape.move(RIGHT)
+
+    exploration = Exploration(replace(tasks.find("toposort"), env=Both))
+    assert len(list(exploration.first_states())) == 2  # a tape of one cell, or of more
+    for _ in exploration.run():
+        pass
+    assert len(exploration.summaries) > len(explored["toposort"].summaries)
+    assert len(exploration.histories) == len(explored["toposort"].histories)  # nothing is seen of the tape
 
 
 def test_the_command_certifies_and_checks(npi, tmp_path, shipped):

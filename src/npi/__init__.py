@@ -6,6 +6,7 @@ Writing, recording and checking programs needs no torch; the names that need it 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from npi.graph import Graph, GraphKind
 from npi.interpret import Decider, Memo, run, run_all
 from npi.program import Call, Frame, Limits, Runaway, Step, Trace, act, program, record
 from npi.tape import LEFT, RIGHT, Tape, TapeKind
@@ -47,6 +48,8 @@ __all__ = [
     "Decider",
     "Env",
     "Frame",
+    "Graph",
+    "GraphKind",
     "Limits",
     "Memo",
     "ModelConfig",

@@ -53,6 +53,7 @@ PUBLISHED = {
     "sorting": ((2,), 100),
     "bubblesort": ((3,), 3),
     "quicksort": ((5,), 4),
+    "toposort": ((6,), 6),
 }
 
 

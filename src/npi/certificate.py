@@ -24,7 +24,8 @@ from npi.task import BadInput, Task
 from npi.verify import MARGIN, Comparison, Exploration, Histories
 
 FORMAT = 1
-PROOF = ("interpret", "lazy", "neural", "program", "tape", "task", "verify")  # the modules that the proof rests on
+# The modules that the proof rests on.
+PROOF = ("graph", "interpret", "lazy", "lazygraph", "neural", "program", "tape", "task", "verify")
 
 
 @dataclass(frozen=True)

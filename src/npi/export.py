@@ -49,7 +49,7 @@ class Step(nn.Module):
             fused = leave.sigmoid() * cell.tanh()
             hidden.append(fused)
             cells.append(cell)
-        said = model.heads(fused, program, model.memory)
+        said = model.heads(fused, program)
         return said.stop, said.program, *said.args, torch.stack(hidden), torch.stack(cells)
 
 

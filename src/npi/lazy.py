@@ -9,7 +9,6 @@ goes through all its choices. `docs/proof.md` argues why this covers every concr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Literal, NamedTuple
 
@@ -32,7 +31,10 @@ class Sketch(NamedTuple):
 
 
 class Oracle:
-    """Chooses; `advance` goes to the next of all ways to choose, depth first. Tapes answer while it is `open`."""
+    """Chooses; `advance` goes to the next of all ways to choose, depth first.
+
+    Tapes and graphs answer while it is `open`.
+    """
 
     __slots__ = ("at", "open", "options", "path")
 
@@ -50,6 +52,10 @@ class Oracle:
             self.options.append(options)
         self.at += 1
         return self.path[self.at - 1]
+
+    def check_open(self) -> None:
+        if not self.open:
+            raise AttributeError("tapes and graphs are looked at by observe and act alone")
 
     def advance(self) -> bool:
         """Whether there is another way; the next run takes it."""
@@ -89,6 +95,27 @@ class LazyTape:
         self.__outward = RIGHT if kind.home == "left" else LEFT
         self.load(sketch)
 
+    @staticmethod
+    def first(kind: TapeKind, oracle: Oracle, chosen: dict[TapeKind, int]) -> Sketch:
+        """A tape as it may be at first, whatever the problem is; lengths are kept for tapes that have the same."""
+        heads = (0,) * kind.heads
+        if kind.beyond is None:
+            measured = kind.length_of or kind
+            if measured not in chosen:
+                chosen[measured] = oracle.choose(2)
+            # one cell, or at least two
+            if not chosen[measured]:
+                return Sketch((None,), (False, False), heads, "end")
+            if kind.far:
+                heads = tuple(int(head in kind.far) for head in range(kind.heads))
+                return Sketch((None, None), (False, True, False), heads, "end")
+            return Sketch((None, None), (False, False, True), heads, "end")
+        if kind.given:
+            assert kind.symbols is not None
+            symbols = [symbol for symbol in range(kind.symbols) if symbol != kind.beyond]
+            return Sketch((symbols[oracle.choose(len(symbols))],), (False, False), heads, "given")
+        return Sketch((kind.beyond,), (False, False), heads, "beyond")
+
     def load(self, sketch: Sketch) -> None:
         self.__cells, self.__gaps = list(sketch.cells), list(sketch.gaps)
         self.__heads = list(sketch.heads)
@@ -97,7 +124,7 @@ class LazyTape:
         self.__noted, self.__more = sketch.noted, sketch.more
 
     def read(self, head: int = 0) -> int:
-        self.__check_open()
+        self.__oracle.check_open()
         if self.__symbols is None:
             raise TypeError("what this tape holds can be compared and swapped, not read")
         place = self.__heads[head]
@@ -107,12 +134,12 @@ class LazyTape:
         return symbol
 
     def write(self, symbol: int, head: int = 0) -> None:
-        self.__check_open()
+        self.__oracle.check_open()
         if self.__symbols is not None and 0 <= symbol < self.__symbols:
             self.__cells[self.__heads[head]] = symbol
 
     def greater(self, head: int, other: int) -> bool:
-        self.__check_open()
+        self.__oracle.check_open()
         first, second = self.__heads[head], self.__heads[other]
         if first == second:
             return False
@@ -124,7 +151,7 @@ class LazyTape:
         return known
 
     def swap(self, head: int, other: int) -> None:
-        self.__check_open()
+        self.__oracle.check_open()
         first, second = self.__heads[head], self.__heads[other]
         places = {first: second, second: first}
         self.__greater = {
@@ -134,28 +161,28 @@ class LazyTape:
         cells[first], cells[second] = cells[second], cells[first]
 
     def same(self, head: int, other: int) -> bool:
-        self.__check_open()
+        self.__oracle.check_open()
         return self.__heads[head] == self.__heads[other]
 
     def jump(self, head: int, other: int) -> None:
-        self.__check_open()
+        self.__oracle.check_open()
         self.__heads[head] = self.__heads[other]
 
     def push(self, first: int, last: int) -> None:
-        self.__check_open()
+        self.__oracle.check_open()
         if self.__heads[first] <= self.__heads[last]:
             self.__more = self.__more or self.__noted == NOTED
             self.__noted = min(self.__noted + 1, NOTED)
 
     def pop(self, first: int, last: int) -> None:
-        self.__check_open()
+        self.__oracle.check_open()
         if not self.empty():
             self.__noted -= 1
             self.__lose(first, -1)
             self.__lose(last, self.__heads[first])
 
     def empty(self) -> bool:
-        self.__check_open()
+        self.__oracle.check_open()
         if not self.__noted and self.__more:
             if self.__oracle.choose(2):
                 self.__noted = 1
@@ -173,7 +200,7 @@ class LazyTape:
         self.__heads[head] = place
 
     def move(self, direction: int, head: int = 0) -> None:
-        self.__check_open()
+        self.__oracle.check_open()
         if direction not in (LEFT, RIGHT):
             return
         if direction == self.__outward:
@@ -188,16 +215,12 @@ class LazyTape:
             self.__heads[head] -= 1
 
     def at_start(self, head: int = 0) -> bool:
-        self.__check_open()
+        self.__oracle.check_open()
         return self.__at_home(head) if self.__outward == RIGHT else self.__at_end(head)
 
     def at_last(self, head: int = 0) -> bool:
-        self.__check_open()
+        self.__oracle.check_open()
         return self.__at_home(head) if self.__outward == LEFT else self.__at_end(head)
-
-    def __check_open(self) -> None:
-        if not self.__oracle.open:
-            raise AttributeError("tapes are looked at by observe and act alone")
 
     def __settle(self, place: int, inward: bool = False) -> None:
         """Decide what a head finds in the gap before a cell: nothing, or one more cell at its side of the gap."""
@@ -315,30 +338,3 @@ def _within(sketch: Sketch, radius: int) -> set[int]:
                     break
                 near.add(place)
     return near
-
-
-def first_sketches(kinds: Sequence[TapeKind], oracle: Oracle) -> list[Sketch]:
-    """The tapes of an environment as they may be at first, whatever the problem is."""
-    lengths: dict[TapeKind, int] = {}
-    sketches = []
-    for kind in kinds:
-        heads = (0,) * kind.heads
-        if kind.beyond is None:
-            measured = kind.length_of or kind
-            if measured not in lengths:
-                lengths[measured] = oracle.choose(2)
-            # one cell, or at least two
-            if not lengths[measured]:
-                sketches.append(Sketch((None,), (False, False), heads, "end"))
-            elif kind.far:
-                heads = tuple(int(head in kind.far) for head in range(kind.heads))
-                sketches.append(Sketch((None, None), (False, True, False), heads, "end"))
-            else:
-                sketches.append(Sketch((None, None), (False, False, True), heads, "end"))
-        elif kind.given:
-            assert kind.symbols is not None
-            symbols = [symbol for symbol in range(kind.symbols) if symbol != kind.beyond]
-            sketches.append(Sketch((symbols[oracle.choose(len(symbols))],), (False, False), heads, "given"))
-        else:
-            sketches.append(Sketch((kind.beyond,), (False, False), heads, "beyond"))
-    return sketches

@@ -185,10 +185,6 @@ class NPI(nn.Module):
             return Prior(self.usual, self.ways)
         return Prior(torch.zeros_like(self.embeddings[0]), torch.eye(self.config.program).to(self.embeddings))
 
-    @property
-    def memory(self) -> Memory:
-        return Memory(self.keys, self.embeddings)
-
     def add_program(
         self,
         name: str,
@@ -242,21 +238,19 @@ class NPI(nn.Module):
         programs: Int[Tensor, " B"],
         batch_sizes: Int[Tensor, " T"],
         state: LSTMState | None = None,
-        memory: Memory | None = None,
     ) -> tuple[Outputs, LSTMState]:
         """Advance frames from `state` by packed sequences of steps (see PackedSequence)."""
-        memory = memory or self.memory
         # an index would do, but its gradients are summed in any order
-        fused = self.fuse(encoded, embedding(programs, memory.embeddings))  # p_t = M_prog[i_t]
+        fused = self.fuse(encoded, embedding(programs, self.embeddings))  # p_t = M_prog[i_t]
         packed, after = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
-        return self.heads(packed.data, programs, memory), after
+        return self.heads(packed.data, programs), after
 
     def fuse(self, encoded: Float[Tensor, "B D"], embedded: Float[Tensor, "B P"]) -> Float[Tensor, "B M"]:
         return self.fusion(torch.cat([encoded, embedded], 1))
 
-    def heads(self, hidden: Float[Tensor, "B M"], programs: Int[Tensor, " B"], memory: Memory) -> Outputs:
+    def heads(self, hidden: Float[Tensor, "B M"], programs: Int[Tensor, " B"]) -> Outputs:
         stop, key, args = self.say(hidden)
-        return Outputs(stop, guarded(key @ memory.keys.T, programs, self.generations), args)
+        return Outputs(stop, guarded(key @ self.keys.T, programs, self.generations), args)
 
     def say(
         self, hidden: Float[Tensor, "B M"]
@@ -283,4 +277,4 @@ class NPI(nn.Module):
             fused, cell = torch.lstm_cell(fused, before, *weights)
             after.append((fused, cell))
         hidden, cells = map(torch.stack, zip(*after, strict=True))
-        return self.heads(fused, programs, self.memory), (hidden, cells)
+        return self.heads(fused, programs), (hidden, cells)

@@ -1,14 +1,17 @@
-"""Practice programs: small random programs on the environment of a task, to be learnt beside its own.
+"""Practice: random small programs on the environment of a task, to be learnt beside its own.
 
 A core that has learnt its tasks' programs alone cannot be taught new ones by rows of memory: it runs eighteen programs,
 not whatever a row describes. Practice makes it an interpreter of rows. A practice program is made of what the task has
 already: its programs, `act`, and the fields of its observation. It gives some orders, then perhaps chooses by what is
-observed between several ways to go on; a way may end in a call of itself, which makes a loop.
+observed between two ways to go on; a way may end in a call of itself, which makes a loop.
+
+Such programs are invented as they are needed (drill.py), a new one for every frame, so that none can be learnt by
+heart. All it takes from the environment are walks: orders given at random, and what is seen along the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -20,11 +23,16 @@ from npi.program import ACT, Call, Frame, Program, Step, record_programs
 from npi.task import Task
 from npi.tasks import find, names
 
-FIRST = 4  # orders before the choice, at most
+FIRST = 4  # orders before the choice, at most, if there is none
 MOST = 2  # orders of one way to go on, at most, and perhaps a call of itself
+EARLY = 0.15  # how often an order comes before a choice
+OTHERWISE = (0, 0, 1, MOST)  # how many orders the other way has
+BOTH = 0.1  # how often two checks must both hold
+ANOTHER = "another program"  # called by a practice program: any other that was practised
+OFTEN = 0.05  # how often
 DEPTH = 60  # calls of itself: a program that goes deeper is no use
 PROBLEMS = 64  # of which a gym makes its states
-PART = 100  # programs made in one go, on states of one gym
+PART = 500  # walks made in one go, on states of one gym
 STARTS = 12  # states from which a program is tried when it is made
 ENOUGH = 0.8  # of them, how many it must come back from
 
@@ -73,34 +81,21 @@ class Practice:
     checks: tuple[tuple[Check, ...], ...] = ()  # for each way but the last
     ways: tuple[tuple[Order, ...], ...] = ()
 
-    def features(self) -> Iterator[tuple[Hashable, ...]]:
-        """All that it is made of, each part with its place: other features, another program."""
-        for place, orders in (("first", self.first), *enumerate(self.ways)):
-            yield "orders", place, len(orders)
-            for index, order in enumerate(orders):
-                yield "program", place, index, "itself" if order.program == self.name else order.program
-                for slot, arg in enumerate(order.args):
-                    yield ("copy", self.env, place, index, slot, arg) if isinstance(arg, Copy) else (
-                        "argument", place, index, slot, arg
-                    )  # fmt: skip
-        for place, checks in enumerate(self.checks):
-            yield "checks", place, len(checks)
-            for index, check in enumerate(checks):
-                if check.other is None:
-                    yield "field", self.env, place, index, check.field
-                    yield from (("value", self.env, place, index, check.field, value) for value in check.values)
-                else:
-                    yield "fields", self.env, place, index, check.field, check.other, check.equal
-
-    def calls(self) -> list[str]:
-        """The other programs it calls."""
-        return [order.program for orders in (self.first, *self.ways) for order in orders if order.program != self.name]
-
     def way(self, seen: Sequence[int]) -> tuple[Order, ...]:
         for checks, orders in zip(self.checks, self.ways, strict=False):
             if all(check.holds(seen) for check in checks):
                 return orders
         return self.ways[-1] if self.ways else ()
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Orders given one after the other, what was seen before each and after the last, as numbers, and a check."""
+
+    env: str
+    orders: tuple[Order, ...]
+    seen: tuple[tuple[int, ...], ...]
+    check: Check
 
 
 class TooFar(Exception):
@@ -116,7 +111,6 @@ class Gym:
         self.fields = [*task.env.fields().values(), *task.env.captions()]
         self.arguments = task.env.arguments()
         self.programs: dict[str, Program] = {}
-        self.practised: dict[str, Practice] = {}
         sizes = task.sizes[: max(1, len(task.sizes) // 3)]  # small ones show all there is to see
         self.problems = [task.sample(self.rng, self.rng.choice(sizes)) for _ in range(PROBLEMS)]
         calls: dict[Call, None] = {}
@@ -137,11 +131,12 @@ class Gym:
             self.carry_out(rng.choice(self.calls if rng.random() < 0.3 else self.acts), env)
         return env
 
-    def carry_out(self, call: Call, env: Any, depth: int = 0) -> None:
+    def carry_out(self, call: Call, env: Any) -> None:
         if call.program == ACT:
             env.act(*call.args)
-        elif call.program in self.practised:
-            self.run(self.practised[call.program], env, [], depth + 1)
+        elif call.program == ANOTHER:
+            for _ in range(self.rng.randint(1, MOST)):
+                self.carry_out(self.rng.choice(self.calls), env)
         else:
             called = self.programs[call.program]
             called(env, *call.args[: called.function.__code__.co_argcount - 1])
@@ -169,17 +164,31 @@ class Gym:
     ) -> None:
         for order in orders:
             seen = env.observe()
-            numbers = fields_of(seen)
-            args = tuple(
-                arg.of(numbers, size) if isinstance(arg, Copy) else arg
-                for arg, size in zip(order.args, self.arguments, strict=True)
-            )
-            call = Call(order.program, args)
+            call = self.given(order, fields_of(seen))
             steps.append(Step(seen, call))
             if call.program == practice.name:
                 self.run(practice, env, frames, depth + 1)
             else:
-                self.carry_out(call, env, depth)
+                self.carry_out(call, env)
+
+    def given(self, order: Order, seen: Sequence[int]) -> Call:
+        """The call that an order makes where this is seen."""
+        args = (
+            arg.of(seen, size) if isinstance(arg, Copy) else arg
+            for arg, size in zip(order.args, self.arguments, strict=True)
+        )
+        return Call(order.program, tuple(args))
+
+    def walk(self) -> Walk:
+        """As many orders as a practice program may give, from somewhere."""
+        another = Order(ANOTHER, (0,) * len(self.arguments))
+        orders = tuple(another if self.rng.random() < OFTEN else self.order() for _ in range(FIRST))
+        env = self.start(self.rng)
+        seen = [tuple(fields_of(env.observe()))]
+        for order in orders:
+            self.carry_out(self.given(order, seen[-1]), env)
+            seen.append(tuple(fields_of(env.observe())))
+        return Walk(self.env, orders, tuple(seen), self.check())
 
     def frames(self, practice: Practice, rng: Random, starts: int) -> list[Frame]:
         """The distinct frames of a practice program from some states; none from where it does not come back."""
@@ -198,15 +207,12 @@ class Gym:
         """A new practice program that comes back from nearly everywhere, and whose every way is gone sometimes."""
         while True:
             practice = self.draw(name)
-            if len(set(practice.calls()) & set(self.practised)) > 1:
-                continue  # one at most: its key is added to the features, which would not say which key is whose
             rng, back, gone = Random(name), 0, set()
             for _ in range(STARTS):
                 frames = self.attempt(practice, rng)
                 back += bool(frames)
                 gone |= {tuple(step.decision for step in frame.steps) for frame in frames}
             if back >= ENOUGH * STARTS and len(gone) >= max(1, len(practice.ways)):
-                self.practised[name] = practice
                 return practice
 
     def draw(self, name: str) -> Practice:
@@ -214,19 +220,17 @@ class Gym:
         rng, kind = self.rng, self.rng.randrange(3)
         if kind == 0:
             return Practice(name, self.env, self.orders(rng.randint(1, FIRST)))
-        first = self.orders(1 if rng.random() < 0.15 else 0)
+        first = self.orders(int(rng.random() < EARLY))
         again = self.orders(rng.randint(1, MOST))
         if kind == 2:
             again += (Order(name, (0,) * len(self.arguments)),)
-        return Practice(name, self.env, first, (self.checks(),), (again, self.orders(rng.choice((0, 0, 1, MOST)))))
+        return Practice(name, self.env, first, (self.checks(),), (again, self.orders(rng.choice(OTHERWISE))))
 
     def orders(self, count: int) -> tuple[Order, ...]:
         return tuple(self.order() for _ in range(count))
 
     def order(self) -> Order:
         rng, kind = self.rng, self.rng.random()
-        if kind < 0.05 and self.practised:
-            return Order(rng.choice(list(self.practised)[-50:]), (0,) * len(self.arguments))
         if kind < 0.45:
             call = rng.choice(self.calls)
         elif kind < 0.85:
@@ -242,7 +246,7 @@ class Gym:
 
     def checks(self) -> tuple[Check, ...]:
         """Most often one, sometimes two of which both must hold."""
-        return tuple(self.check() for _ in range(1 if self.rng.random() < 0.9 else 2))
+        return tuple(self.check() for _ in range(1 + (self.rng.random() < BOTH)))
 
     def check(self) -> Check:
         rng = self.rng
@@ -261,51 +265,34 @@ class Gym:
         return Check(field, frozenset(values if rng.random() < 0.6 or size == 2 else set(range(size)) - values))
 
 
-def practise(task: Task, count: int, seed: object = 0, starts: int = 12) -> Iterator[tuple[Practice, list[Frame]]]:
-    """New practice programs on a task's environment, each with frames of its own.
-
-    Of pictures only what is to be said of them counts, so frames see one picture for all with the same caption.
-    """
+def walks(task: Task, count: int, seed: object = 0) -> Iterator[Walk]:
     gym = Gym(task, seed)
-    shown: dict[tuple[int, ...], Picture] = {}
-    for index in range(count):
-        practice = gym.make(f"PRACTICE {gym.env} {seed} {index}")
-        frames = gym.frames(practice, Random(f"frames of {practice.name}"), starts)
-        yield practice, list(dict.fromkeys(_told(frame, shown) for frame in frames))
+    for _ in range(count):
+        yield gym.walk()
 
 
-def practise_all(
-    tasks: Sequence[Task], count: int, seed: int = 0, workers: int = 1
-) -> Iterator[tuple[Practice, list[Frame]]]:
-    """`count` practice programs for each of some tasks, made in several processes if the tasks are built in."""
+def all_walks(tasks: Sequence[Task], count: int, seed: int = 0, workers: int = 1) -> Iterator[Walk]:
+    """`count` walks for each of some tasks, made in several processes if the tasks are built in."""
     if not count:
         return
     jobs = [(task, min(PART, count - first), f"{seed}.{first}") for task in tasks for first in range(0, count, PART)]
     named = [(task.name, task.teacher, size, part) for task, size, part in jobs]
     if workers <= 1 or not all(_built_in(task) for task in tasks):
         for task, size, part in jobs:
-            yield from practise(task, size, part)
+            yield from walks(task, size, part)
         return
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        for made in pool.map(_practise, named):
+        for made in pool.map(_walks, named):
             yield from made
 
 
-def _practise(job: tuple[str, str, int, str]) -> list[tuple[Practice, list[Frame]]]:
+def _walks(job: tuple[str, str, int, str]) -> list[Walk]:
     name, teacher, count, seed = job
-    return list(practise(find(name, teacher), count, seed))
+    return list(walks(find(name, teacher), count, seed))
 
 
 def _built_in(task: Task) -> bool:
     return task.name in names() and find(task.name, task.teacher).main is task.main
-
-
-def _told(frame: Frame, shown: dict[tuple[int, ...], Picture]) -> Frame:
-    """A frame that sees one picture for all those with the same caption."""
-    if not isinstance(frame.steps[0].seen[-1], Picture):
-        return frame
-    steps = (Step((*s.seen[:-1], shown.setdefault(s.seen[-1].caption, s.seen[-1])), s.decision) for s in frame.steps)
-    return Frame(frame.call, tuple(steps))
 
 
 def fields_of(seen: Sequence[Any]) -> Sequence[int]:

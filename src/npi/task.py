@@ -24,6 +24,7 @@ from itertools import islice, product
 from random import Random
 from typing import Any, Generic, TypeVar, get_type_hints
 
+from npi.graph import GraphKind
 from npi.picture import Picture
 from npi.program import ACT, ARGS, Call, Decision, Frame, Limits, Observation, Program, Runaway, record, walk
 from npi.tape import TapeKind
@@ -53,8 +54,9 @@ class Env(ABC):
         """Do one thing. Total: what cannot be done, or means nothing, changes nothing and raises nothing."""
 
     @classmethod
-    def tapes(cls) -> tuple[TapeKind, ...]:
-        """The tapes it is made of, in the order in which its constructor takes them, if it keeps nothing elsewhere.
+    def tapes(cls) -> tuple[TapeKind | GraphKind, ...]:
+        """The tapes and graphs it is made of, in the order in which its constructor takes them, if it keeps nothing
+        elsewhere.
 
         Only then can its programs be proved: the same code runs on tapes that stand for every tape at once.
         """

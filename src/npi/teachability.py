@@ -40,7 +40,6 @@ def random_programs(
         lessons, others = [], []
         for index in range(first, min(first + TOGETHER, count)):
             practice = gym.make(f"UNSEEN {index}")
-            gym.practised.clear()  # each stands on what the model knows
             rng = Random(f"{seed} {practice.name}")
             for taken in (lessons, others):
                 frames = [(gym.env, frame) for frame in gym.frames(practice, rng, STARTS)]

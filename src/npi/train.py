@@ -22,8 +22,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy,
 from npi.drill import Drill
 from npi.encoders import caption_loss, colours
 from npi.lessons import Batch, Lessons, demonstrations, programs_of
-from npi.model import NPI, Memory, ModelConfig, Outputs
-from npi.practice import Practice, practise_all
+from npi.model import NPI, ModelConfig, Outputs
+from npi.practice import Walk, all_walks
 from npi.program import Frame, record
 from npi.task import Task
 from npi.vary import vary
@@ -34,9 +34,11 @@ class TrainConfig:
     """How to train.
 
     batch, pictures, drill  frames per update: without pictures, with them, and of practice programs
-    practice                practice programs for each environment; they make the core teachable, and are then dropped
+    practice                walks through each environment, of which practice programs are made; these make the core
+                            teachable, and are then dropped
     steps                   how many steps the frames of each kind may have together: fewer long frames are drawn
     updates                 give up after so many
+    eyes                    how fast the encoders of pictures learn, as a share of the learning rate
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
     decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
                             at this share of itself
@@ -61,6 +63,7 @@ class TrainConfig:
     steps: int = 640
     updates: int = 6_000
     learning_rate: float = 1e-3
+    eyes: float = 1.0
     beta2: float = 0.98
     clip: float = 0.3
     warmup: int = 20
@@ -93,7 +96,9 @@ PICTURES = TrainConfig(
     estimate_every=100,
     settle=3_400,  # to the end: a picture can always be varied once more
 )
-PRACTICE = replace(PICTURES, practice=10_000, updates=9_000, decay_every=1_430, settle=9_000)
+PRACTICE = replace(
+    PICTURES, practice=20_000, updates=9_000, learning_rate=2e-3, eyes=0.5, decay_every=1_600, settle=9_000
+)
 PAPER = TrainConfig(
     batch=1,
     pictures=1,
@@ -134,8 +139,8 @@ class Metrics:
 See: TypeAlias = Callable[[str, Int[Tensor, " I"]], Float[Tensor, "I G"]]  # some of an environment's pictures, encoded
 
 
-def outputs(model: NPI, lessons: Lessons, batch: Batch, see: See, memory: Memory | None = None) -> Outputs:
-    """What the model says at every step of a batch, with its own memory or another."""
+def outputs(model: NPI, lessons: Lessons, batch: Batch, see: See) -> Outputs:
+    """What the model says at every step of a batch."""
 
     def encode(env: str, seen: Tensor, args: Tensor, picture: Tensor) -> Tensor:
         if env not in lessons.pictures:
@@ -151,7 +156,7 @@ def outputs(model: NPI, lessons: Lessons, batch: Batch, see: See, memory: Memory
             mine = batch.env == index
             if mine.any():
                 encoded[mine] = encode(env, batch.seen[mine, :fields], batch.args[mine], batch.picture[mine])
-    said, _ = model.core(encoded, batch.program, batch.going, memory=memory)
+    said, _ = model.core(encoded, batch.program, batch.going)
     return said
 
 
@@ -218,19 +223,19 @@ def begin(
     config: TrainConfig = FAST,
     seed: int = 0,
     device: str | torch.device = "cpu",
-    practice: Iterable[tuple[Practice, list[Frame]]] | None = None,
+    walks: Iterable[Walk] | None = None,
 ) -> Training:
     """Record the teachers of some tasks and set up a new model to learn from them.
 
-    `practice` are practice programs that were made already; if none are given, they are made here as `config` says.
+    `walks` are walks for practice that were made already; if none are given, they are made here as `config` says.
     """
-    practice = list(practise_all(tasks, config.practice, seed) if practice is None else practice)
+    walks = list(all_walks(tasks, config.practice, seed) if walks is None else walks)
     frames = list(demonstrations(tasks, seed))
     programs = programs_of(frames)
     torch.manual_seed(seed)
-    model = NPI(ModelConfig.of({task.env: None for task in tasks}, **(TEACHABLE if practice else {})), programs)
+    model = NPI(ModelConfig.of({task.env: None for task in tasks}, **(TEACHABLE if walks else {})), programs)
     model.tasks = {task.name: task.teacher for task in tasks}
-    drill = Drill(model, practice, device).to(device) if practice else None
+    drill = Drill(model, walks, device) if walks else None
     return Training(model.to(device), Lessons(frames, programs, device), config, seed, drill)
 
 
@@ -250,8 +255,15 @@ class Training:
         self.model, self.lessons, self.config, self.seed, self.drill = model, lessons, config, seed, drill
         self.average = copy.deepcopy(model).requires_grad_(False) if config.average else model
         self.average.lstm.flatten_parameters()  # a copy's weights lie apart, which slows CUDA down
+        groups = [
+            {"params": [p for name, p in self.named_parameters() if name.startswith("eyes.") == eyes], "share": share}
+            for eyes, share in ((False, 1.0), (True, config.eyes))
+        ]
         self.optimizer = torch.optim.Adam(
-            dict(self.named_parameters()).values(), lr=config.learning_rate, betas=(0.9, config.beta2), fused=True
+            [group for group in groups if group["params"]],
+            lr=config.learning_rate,
+            betas=(0.9, config.beta2),
+            fused=True,
         )
         self.rng = np.random.default_rng(seed)
         self.updates = 0
@@ -342,7 +354,7 @@ class Training:
         loss.backward()
         torch.nn.utils.clip_grad_norm_([parameter for _, parameter in self.named_parameters()], config.clip)
         for group in self.optimizer.param_groups:
-            group["lr"] = self.rate()
+            group["lr"] = group["share"] * self.rate()
         self.optimizer.step()
         if config.average:
             keep = min(config.average, self.updates / (self.updates + 10))  # forget the first, random weights sooner
@@ -356,9 +368,8 @@ class Training:
 
     def practise(self, drill: Drill) -> Float[Tensor, ""]:
         """How far a batch of practice programs is from being run as they should be."""
-        batch = drill.lessons.batch(drill.draw(self.config.drill, self.rng))
-        batch, memory = drill.memory(self.model, batch, self.rng)
-        return loss_of(outputs(self.model, drill.lessons, batch, drill.told, memory), batch).mean()
+        said, batch = drill.lesson(self.model, self.config.drill, int(self.rng.integers(2**62)))
+        return loss_of(said, batch).mean()
 
     def draw(self) -> np.ndarray:
         """Choose frames: those with pictures and those without each have their part, so that neither starves."""

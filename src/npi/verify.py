@@ -1,17 +1,18 @@
 """Proof for every length: what a program can meet, computed, and the network compared with the teacher on all of it.
 
-The task's own environment runs over lazy tapes (lazy.py), and its teacher over the environment. A call is explored once
-for each state it can be entered in, up to what the sketches of the tapes leave open; whoever makes a call goes on from
-every state in which it may return. Calls whose returns are not known yet are waited for, until nothing new is found.
-What a frame observed up to a decision is a history. The set of all histories is finite where frames are short, as those
-of recursive teachers are; if the network decides as the teacher after each of them, then by induction on the steps of
-a run it runs as the teacher on every problem of every size. `docs/proof.md` says so with more care.
+The task's own environment runs over lazy tapes (lazy.py) and graphs (lazygraph.py), and its teacher over the
+environment. A call is explored once for each state it can be entered in, up to what the sketches of the tapes leave
+open; whoever makes a call goes on from every state in which it may return. Calls whose returns are not known yet are
+waited for, until nothing new is found. What a frame observed up to a decision is a history. The set of all histories is
+finite where frames are short, as those of recursive teachers are; if the network decides as the teacher after each of
+them, then by induction on the steps of a run it runs as the teacher on every problem of every size. `docs/proof.md`
+says so with more care.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,13 +21,18 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from npi.lazy import LazyTape, Oracle, Sketch, first_sketches
+from npi.graph import GraphKind
+from npi.lazy import LazyTape, Oracle
+from npi.lazygraph import LazyGraph
 from npi.model import NPI
 from npi.neural import check_fits
 from npi.program import ACT, ARGS, Call, Decision, Frame, Observation, Program, Step, act, watched_by
+from npi.tape import TapeKind
 from npi.task import BadInput, Env, Task
 
-State: TypeAlias = tuple[Sketch, ...]
+State: TypeAlias = tuple[Any, ...]  # the sketch of each tape and graph
+# What stands for all tapes or graphs of a kind; it also has the methods `first`, `load` and `sketch`.
+LAZY: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
 LONGEST = 200  # decisions of one frame: those of recursive teachers are far shorter
 MARGIN = 1e-3  # logits that are nearer to each other than this may change places when batched otherwise
 
@@ -134,11 +140,15 @@ class Exploration:
     def first_states(self) -> Iterator[State]:
         oracle = Oracle()
         while True:
-            sketches = first_sketches(self.kinds, oracle)
-            tapes = [LazyTape(kind, oracle, sketch) for kind, sketch in zip(self.kinds, sketches, strict=True)]
-            yield tuple(tape.sketch() for tape in tapes)
+            chosen: dict[Any, int] = {}
+            first = [LAZY[type(kind)].first(kind, oracle, chosen) for kind in self.kinds]
+            yield tuple(tape.sketch() for tape in self.lazy(oracle, first))
             if not oracle.advance():
                 return
+
+    def lazy(self, oracle: Oracle, sketches: Iterable[Any]) -> list[Any]:
+        """The tapes and graphs of the environment."""
+        return [LAZY[type(kind)](kind, oracle, sketch) for kind, sketch in zip(self.kinds, sketches, strict=True)]
 
     def need(self, program: Program, args: tuple[int, ...], entry: State) -> _Summary:
         """The summary of a call; a new one is looked at later."""
@@ -173,8 +183,8 @@ class Exploration:
                     self.returns(key, path.run(state))
                 except (AttributeError, TypeError) as error:
                     raise NotProvable(
-                        f"{self.task.env.__name__} or its teacher asks of a tape what only a concrete one has "
-                        f"({error}): use read, write, move, at_start and at_last alone"
+                        f"{self.task.env.__name__} or its teacher asks what only a concrete tape or graph can answer "
+                        f"({error}): use {_methods(self.kinds)} alone"
                     ) from error
             if not oracle.advance():
                 return
@@ -205,8 +215,7 @@ class _Path:
         self.exploration, self.key, self.first, self.oracle = exploration, key, node, oracle
         self.summary = exploration.summaries[key]
         self.before = exploration.histories.frame(node).steps if node >= 0 else ()
-        sketches = key[1]
-        self.tapes = [LazyTape(kind, oracle, sketch) for kind, sketch in zip(exploration.kinds, sketches, strict=True)]
+        self.tapes = exploration.lazy(oracle, key[1])
         self.env: Any = exploration.env(self.tapes, self)
         self.kept = dict(vars(self.env))
         for name, value in self.kept.items():
@@ -285,11 +294,18 @@ class _Path:
         raise _Waits
 
 
-def _watched(env: type[Env]) -> Callable[[list[LazyTape], _Path], Env]:
+def _methods(kinds: Collection[Any]) -> str:
+    """What an environment may ask of its tapes and graphs."""
+    lazy = [LAZY[type(kind)] for kind in kinds]
+    names = [name for one in lazy for name in vars(one) if name not in ("first", "load", "sketch")]
+    return ", ".join(dict.fromkeys(name for name in names if not name.startswith("_")))
+
+
+def _watched(env: type[Env]) -> Callable[[list[Any], _Path], Env]:
     """An environment that asks a path what it observes."""
 
     class Watched(env):
-        def __init__(self, tapes: list[LazyTape], path: _Path):
+        def __init__(self, tapes: list[Any], path: _Path):
             super().__init__(*tapes)
             self._path = path
 

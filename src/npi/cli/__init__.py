@@ -16,6 +16,7 @@ import tyro
 from npi import __version__
 from npi.cli.cars import cars
 from npi.cli.compile import compile
+from npi.cli.decompile import decompile
 from npi.cli.export import export
 from npi.cli.measure import bench, check, evaluate
 from npi.cli.run import demo, run
@@ -25,7 +26,7 @@ from npi.cli.verify import verify
 from npi.task import BadInput
 
 app = tyro.extras.SubcommandApp()
-for command in (demo, run, train, teach, evaluate, check, verify, compile, bench, cars, export):
+for command in (demo, run, train, teach, evaluate, check, verify, compile, decompile, bench, cars, export):
     app.command(command)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
@@ -13,6 +13,9 @@ from npi.cli.output import print_json
 from npi.disk import check_place
 from npi.models import SHIPPED
 from npi.task import BadInput
+
+if TYPE_CHECKING:
+    from npi.compiled import Compiled
 
 
 def compile(
@@ -34,14 +37,31 @@ def compile(
         force: Replace FILE.
         json: Print the result as JSON.
     """
-    from npi.certificate import certify
-    from npi.compiled import compile_histories, save_compiled
-    from npi.progress import counted
-    from npi.proving import Prover
+    from npi.compiled import save_compiled
 
     if out.exists() and not force:
         raise BadInput(f"{out} is there already: replace it by --force, or choose another")
     check_place(out.parent)
+    made = proved(task, model, device)
+    save_compiled(made, out)
+    histories = made.facts["histories"]
+    if json:
+        print_json({"task": made.task, "histories": histories, "states": len(made.states), "out": str(out)})
+    else:
+        print(
+            f"{made.task}: {histories:,} histories in {len(made.states):,} states; wrote {out} "
+            f"({out.stat().st_size / 1000:,.0f} kB). Run it with: npi run {task} ... --table {out}"
+        )
+    return 0
+
+
+def proved(task: str, model: Path | None, device: Device) -> Compiled:
+    """The table of a learnt program, once it is proved."""
+    from npi.certificate import certify
+    from npi.compiled import compile_histories
+    from npi.progress import counted
+    from npi.proving import Prover
+
     network = load(model or SHIPPED, device)
     known = taught(network, task, find(task))
     prover = Prover([known])
@@ -51,15 +71,7 @@ def compile(
     if not found.proved:
         raise BadInput(
             f"{known.name} is not proved ({len(found.wrong):,} of {found.histories:,} histories are decided otherwise "
-            f"than by the teacher), so it cannot be compiled: npi verify says where, npi train --until-verified mends"
+            f"than by the teacher), so it can be neither compiled nor decompiled: npi verify says where, "
+            f"npi train --until-verified mends"
         )
-    made = compile_histories(known, exploration.histories, asdict(certify(network, known, exploration, found)))
-    save_compiled(made, out)
-    if json:
-        print_json({"task": known.name, "histories": found.histories, "states": len(made.states), "out": str(out)})
-    else:
-        print(
-            f"{known.name}: {found.histories:,} histories in {len(made.states):,} states; wrote {out} "
-            f"({out.stat().st_size / 1000:,.0f} kB). Run it with: npi run {task} ... --table {out}"
-        )
-    return 0
+    return compile_histories(known, exploration.histories, asdict(certify(network, known, exploration, found)))

@@ -131,10 +131,9 @@ def check(
 def bench(
     parts: Annotated[Positional[tuple[Part, ...]], arg(metavar="PART")] = (),
     *,
-    names: Annotated[tuple[Literal["addition", "sorting", "bubblesort", "quicksort"], ...], arg(name="tasks")] = (
-        "addition",
-        "sorting",
-    ),
+    names: Annotated[
+        tuple[Literal["addition", "sorting", "bubblesort", "quicksort", "toposort"], ...], arg(name="tasks")
+    ] = ("addition", "sorting"),
     teachers: tuple[Teacher, ...] = tasks.TEACHERS,
     seeds: int = 1,
     workers: int = 1,
@@ -147,7 +146,7 @@ def bench(
 
     Args:
         parts: rates, startup, training, accuracy, teachability, proofs, compiled; the first four if none is named.
-        names: Which tasks to train; those that compare only, bubblesort and quicksort, for proofs alone.
+        names: Which tasks to train; bubblesort, quicksort and toposort for proofs alone.
         teachers: By which of their teachers.
         seeds: How many seeds to train for each task and teacher.
         workers: How many training runs go on side by side, each in a process with its share of the cores.

@@ -16,6 +16,7 @@ from npi.task import BadInput, Task
 if TYPE_CHECKING:
     import torch
 
+    from npi.compiled import Compiled
     from npi.interpret import Decider
     from npi.model import NPI
 
@@ -61,6 +62,16 @@ def taught(model: NPI, name: str, task: Task) -> Task:
             f"npi {verb} {name} --out DIR"
         )
     return task if ".py" in name else tasks.find(name, model.tasks[name])
+
+
+def load_table(path: Path, task: Task) -> Compiled:
+    """The table of a compiled task."""
+    from npi.compiled import load_compiled
+
+    compiled = load_compiled(path)
+    if (compiled.task, compiled.teacher) != (task.name, task.teacher):
+        raise BadInput(f"{path} is a table of {compiled.task} ({compiled.teacher}), not of {task.name}")
+    return compiled
 
 
 def prepared(task: Task) -> None:

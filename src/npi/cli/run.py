@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from npi import tasks
-from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, find, load, positive, taught
+from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, find, load, load_table, positive, taught
 from npi.cli.output import lines, print_json, runaway
 from npi.models import SHIPPED
 from npi.program import ACT, Limits, Runaway, Trace, count_steps
@@ -204,11 +204,8 @@ def run(
 def _run_table(table: Path, task: Task, env: Env, watched: object, limits: Mapping[str, int | None]) -> Trace | int:
     """Run a compiled program; as fast as may be, with no trace but the number of steps, if it is not watched."""
     from npi import interpret
-    from npi.compiled import load_compiled
 
-    compiled = load_compiled(table)
-    if (compiled.task, compiled.teacher) != (task.name, task.teacher):
-        raise BadInput(f"{table} is a table of {compiled.task} ({compiled.teacher}), not of {task.name}")
+    compiled = load_table(table, task)
     # What was proved ends when the teacher does: no limit is needed.
     most = Limits(limits["max_steps"] or sys.maxsize, limits["max_depth"] or sys.maxsize)
     try:

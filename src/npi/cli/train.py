@@ -57,7 +57,8 @@ def train(
         examples: How many problems of each size are demonstrated.
         sizes: Problems of which sizes are demonstrated: digits of the longer number, elements of the array.
         updates: Give up after so many updates.
-        practice: Practise so many random programs on each environment too, so that new ones can be taught later.
+        practice: Practise random programs too, on so many walks through each environment, so that new ones can be taught
+            later.
         until_verified: Try to prove what was learnt; learn what a proof finds wrong too, until it finds nothing.
         resume: Go on with the training run in DIR, with its configuration and seed.
         force: Replace the model in DIR.
@@ -126,7 +127,7 @@ def train(
         prepared(task)
     if not json:
         print(f"recording {', '.join(task.name for task in chosen)} ...", file=sys.stderr)
-    made = _practised(chosen, settings.practice, seed or 0)
+    made = _walked(chosen, settings.practice, seed or 0)
     training = begin(chosen, settings, seed or 0, device_named(device), made)
     if resume:
         checkpoint.restore_training(training, out)
@@ -242,20 +243,20 @@ def _end(
     return 130 if interrupted else int(not training.learnt or bool(unproved))
 
 
-def _practised(chosen: list[Task], count: int, seed: int) -> list[Any]:
-    """Practice programs, made with a bar."""
-    from npi.practice import practise_all
+def _walked(chosen: list[Task], count: int, seed: int) -> list[Any]:
+    """Walks for practice, made with a bar."""
+    from npi.practice import all_walks
     from npi.progress import counted
 
     made: list[Any] = []
 
     def making() -> Iterator[tuple[int, int]]:
-        for practice in practise_all(chosen, count, seed, os.cpu_count() or 1):
-            made.append(practice)
+        for walk in all_walks(chosen, count, seed, os.cpu_count() or 1):
+            made.append(walk)
             yield len(made), count * len(chosen)
 
     if count:
-        counted(making(), "making practice programs")
+        counted(making(), "walking through environments for practice")
     return made
 
 

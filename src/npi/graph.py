@@ -1,0 +1,126 @@
+"""Graphs: vertices and their children, searched depth first, as the memory of an environment.
+
+An environment opens vertices, closes them and goes on to others, and sees colours: WHITE is a vertex that was not
+opened yet, GRAY one that is open, BLACK one that is closed, and NONE says that there is no vertex. It never sees which
+vertex that is, nor how many there are, so the same environment code also runs on a graph that stands for graphs of
+every size, which is how programs are proved.
+
+Start vertices are taken in order. The open vertices are a stack: the start vertex at the bottom, and on each the child
+it has come to. So the start vertex is gray while anything is open, and in a graph without cycles no child ever is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
+
+NONE, WHITE, GRAY, BLACK = COLOURS = range(4)
+
+
+@dataclass(frozen=True)
+class GraphKind:
+    """What is known of a graph before anything is seen: it has a vertex, and no cycle.
+
+    counted  for a proof: how many open vertices are counted; more is never wrong, but makes it longer
+    """
+
+    counted: int = 2
+
+    def __post_init__(self) -> None:
+        if self.counted < 1:
+            raise ValueError(f"counted is {self.counted}, but whether anything is open can be seen: count at least 1")
+
+    def graph(self, vertices: Iterable[tuple[Hashable, Iterable[Hashable]]]) -> Graph:
+        """A graph of this kind: every vertex with its children, in the order in which they are gone through."""
+        return Graph(vertices)
+
+
+class Graph:
+    """A concrete graph. What cannot be done, since there is no such vertex or it is not white, changes nothing."""
+
+    # Two leading underscores and no more methods than these, as in Tape.
+    __slots__ = ("__children", "__closed", "__colours", "__open", "__start", "__vertices")
+
+    def __init__(self, vertices: Iterable[tuple[Hashable, Iterable[Hashable]]]):
+        listed = [(vertex, tuple(children)) for vertex, children in vertices]
+        self.__children = dict(listed)
+        if not listed:
+            raise ValueError("a graph needs at least one vertex")
+        if len(listed) > len(self.__children):
+            raise ValueError("a vertex is listed twice")
+        for vertex, children in listed:
+            for child in children:
+                if child not in self.__children:
+                    raise ValueError(f"{child}, a child of {vertex}, is not among the vertices")
+        try:
+            TopologicalSorter(self.__children).prepare()
+        except CycleError as error:
+            raise ValueError(f"{_arrows(error.args[1][::-1])} is a cycle") from error
+        self.__vertices = list(self.__children)
+        self.__colours = dict.fromkeys(self.__vertices, WHITE)
+        self.__start = 0
+        self.__open: list[tuple[Hashable, int]] = []  # each with the place of its next child
+        self.__closed: list[Hashable] = []
+
+    def start(self) -> int:
+        """The colour of the start vertex, or NONE past the last."""
+        return self.__colour(self.__vertices, self.__start)
+
+    def child(self) -> int:
+        """The colour of the next child of the vertex opened last, or NONE past its last, or if nothing is open."""
+        if not self.__open:
+            return NONE
+        vertex, place = self.__open[-1]
+        return self.__colour(self.__children[vertex], place)
+
+    def __colour(self, among: list[Hashable] | tuple[Hashable, ...], place: int) -> int:
+        return self.__colours[among[place]] if place < len(among) else NONE
+
+    def empty(self) -> bool:
+        """Whether nothing is open."""
+        return not self.__open
+
+    def open_start(self) -> None:
+        """Open the start vertex, if it is white; nothing is open then."""
+        if self.start() == WHITE:
+            self.__push(self.__vertices[self.__start])
+
+    def open_child(self) -> None:
+        """Open the next child, if it is white."""
+        if self.child() == WHITE:
+            vertex, place = self.__open[-1]
+            self.__push(self.__children[vertex][place])
+
+    def __push(self, vertex: Hashable) -> None:
+        self.__colours[vertex] = GRAY
+        self.__open.append((vertex, 0))
+
+    def next_start(self) -> None:
+        """Go on to the next start vertex, if nothing is open."""
+        if self.start() != NONE and not self.__open:
+            self.__start += 1
+
+    def next_child(self) -> None:
+        """Go on to the next child of the vertex opened last."""
+        if self.child() != NONE:
+            vertex, place = self.__open[-1]
+            self.__open[-1] = (vertex, place + 1)
+
+    def close(self) -> None:
+        """Close the vertex opened last, and put it in front of all that were closed before."""
+        if self.__open:
+            vertex, _ = self.__open.pop()
+            self.__colours[vertex] = BLACK
+            self.__closed.append(vertex)
+
+    def order(self) -> list[Hashable]:
+        """What was closed, the last first: for reading a result, never for `observe` or `act`."""
+        return self.__closed[::-1]
+
+
+def _arrows(cycle: list[Hashable]) -> str:
+    words = [str(vertex) for vertex in cycle]
+    if len(words) > 20:
+        words[10:-10] = [f"... ({len(words) - 21:,} more) ..."]
+    return " -> ".join(words)
