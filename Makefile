@@ -4,7 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test lint bench clean
+CERTIFICATES = src/npi/models/default
+
+.PHONY: demo test lint bench verify certificates clean
 
 demo: $(VENV)/.installed
 	$(BIN)/npi demo
@@ -17,6 +19,15 @@ lint: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed
 	$(BIN)/npi bench
+
+# prove the model inside the package again, and compare with its certificates; or write them anew
+verify: $(VENV)/.installed
+	$(BIN)/npi verify addition --check $(CERTIFICATES)/addition.certificate.json
+	$(BIN)/npi verify sorting --check $(CERTIFICATES)/sorting.certificate.json
+
+certificates: $(VENV)/.installed
+	$(BIN)/npi verify addition --certificate $(CERTIFICATES)/addition.certificate.json
+	$(BIN)/npi verify sorting --certificate $(CERTIFICATES)/sorting.certificate.json
 
 $(VENV)/.installed: pyproject.toml
 	@echo "setting up $(VENV): fetching PyTorch takes some minutes the first time"

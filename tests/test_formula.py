@@ -1,5 +1,6 @@
 """Formulas: right on every row, and short where a person would find a short one."""
 
+from collections.abc import Callable
 from itertools import product
 
 from hypothesis import given, settings
@@ -10,15 +11,17 @@ from npi.formula import Column, conditions, lookup, value
 DIGITS = range(10)
 
 
-def columns(rows, sizes, called=str):
+def columns(rows, sizes, called: Callable[[int], str] = str):
     return [
         Column(name, values, size, called)
         for name, values, size in zip("abcd", zip(*rows, strict=True), sizes, strict=False)
     ]
 
 
-def holds(rows, sizes, wanted, called=str):
-    return [formula.text for formula in conditions(columns(rows, sizes, called), [bool(wanted(*row)) for row in rows])]
+def holds(rows, sizes, wanted, called: Callable[[int], str] = str):
+    pair = conditions(columns(rows, sizes, called), [bool(wanted(*row)) for row in rows])
+    assert pair is not None
+    return [formula.text for formula in pair]
 
 
 def test_conditions_are_what_a_person_would_write():

@@ -159,7 +159,7 @@ class Body:
         columns = list(zip(*seen, strict=True))
         if place == 0:
             for name, values in zip(PARAMETERS, columns, strict=False):
-                yield Column(name, values, max(3, *values))
+                yield Column(name, values, max(3, 1 + max(values)))
         else:
             for (name, (size, called)), values in zip(self.fields.items(), columns, strict=True):
                 yield Column(f"@{place}.{name}", values, size, called)
@@ -178,7 +178,9 @@ class Body:
         others, elsewhere, splitting = self.straight(front._replace(ways=no))
         same = _common([text for text, _ in steps], [text for text, _ in others])
         apart = If(holds, fails, _code(steps[: len(steps) - same]), _code(others[: len(others) - same]))
-        joined = (apart, *_code(steps[len(steps) - same :]))
+        joined = _code(steps[len(steps) - same :])
+        if apart.yes or apart.no:
+            joined = (apart, *joined)
         if not parting and not splitting:
             return joined
         yes = (*_code(steps), *self.branch(there, parting))

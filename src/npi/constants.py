@@ -71,7 +71,7 @@ class Constants:
         for place, argument in enumerate(self.arguments):
             if declared and argument and ast.dump(argument) == ast.dump(declared):
                 for args in islice(product(*map(range, self.env.arguments())), 5000):
-                    for word in self.own & self.loose & self.words(args):
+                    for word in sorted(self.own & self.loose & self.words(args)):
                         if self.values[word] == args[place]:
                             names.setdefault(args[place], word)
         return lambda value: names.get(value, str(value))

@@ -57,8 +57,7 @@ def train(
         examples: How many problems of each size are demonstrated.
         sizes: Problems of which sizes are demonstrated: digits of the longer number, elements of the array.
         updates: Give up after so many updates.
-        practice: Practise random programs too, on so many walks through each environment, so that new ones can be taught
-            later.
+        practice: Practise random programs too, on so many walks through each environment; then new ones can be taught.
         until_verified: Try to prove what was learnt; learn what a proof finds wrong too, until it finds nothing.
         resume: Go on with the training run in DIR, with its configuration and seed.
         force: Replace the model in DIR.
