@@ -125,3 +125,12 @@ def test_what_the_drill_draws_depends_on_the_random_numbers_alone(drill):
     assert torch.equal(one[0].stop, two[0].stop)
     assert torch.equal(one[0].program, two[0].program)
     assert not torch.equal(one[0].stop[:60], other[0].stop[:60])
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_few_frames_are_a_lesson_too(drill, count):
+    model, practice = drill
+    for seed in range(10):
+        said, batch = practice.lesson(model, count, seed)
+        assert batch.stop.sum() == count
+        assert len(said.stop) == batch.going.sum() == len(batch.stop)

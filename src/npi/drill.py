@@ -190,7 +190,7 @@ class Drill(nn.Module):
 
         steps = side_by_side(going)
         frames = steps.sum(0).argsort(descending=True, stable=True)
-        steps = steps[:, frames]
+        steps = steps[steps.any(1)][:, frames]
         time, column = torch.nonzero(steps, as_tuple=True)
         frame = frames[column]
 
