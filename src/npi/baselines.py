@@ -9,6 +9,7 @@ Axes: T tokens, J sequences side by side, C channels, V distinct tokens, M width
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -97,15 +98,15 @@ def batch_of(examples: Sequence[Example], device: str | torch.device = "cpu") ->
     return Batch(source.to(device), lengths, target.to(device))
 
 
-class Network(nn.Module):
+class Network(nn.Module, ABC):
     """What all baselines have in common: `loss` to learn by, `say` to be judged by."""
 
-    def loss(self, batch: Batch) -> Float[Tensor, ""]:
-        raise NotImplementedError
+    @abstractmethod
+    def loss(self, batch: Batch) -> Float[Tensor, ""]: ...
 
+    @abstractmethod
     def say(self, batch: Batch, steps: int) -> Int[Tensor, "J T"]:
         """What it says by itself, `steps` tokens of it."""
-        raise NotImplementedError
 
 
 def _loss(said: Float[Tensor, "J T V"], target: Int[Tensor, "J T"]) -> Float[Tensor, ""]:

@@ -38,7 +38,6 @@ class TrainConfig:
                             teachable, and are then dropped
     steps                   how many steps the frames of each kind may have together: fewer long frames are drawn
     updates                 give up after so many
-    eyes                    how fast the encoders of pictures learn, as a share of the learning rate
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
     decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
                             at this share of itself
@@ -63,7 +62,6 @@ class TrainConfig:
     steps: int = 640
     updates: int = 6_000
     learning_rate: float = 1e-3
-    eyes: float = 1.0
     beta2: float = 0.98
     clip: float = 0.3
     warmup: int = 20
@@ -96,9 +94,7 @@ PICTURES = TrainConfig(
     estimate_every=100,
     settle=3_400,  # to the end: a picture can always be varied once more
 )
-PRACTICE = replace(
-    PICTURES, practice=20_000, updates=9_000, learning_rate=2e-3, eyes=0.5, decay_every=1_600, settle=9_000
-)
+PRACTICE = replace(PICTURES, practice=20_000, updates=9_000, decay_every=1_430, settle=9_000)
 PAPER = TrainConfig(
     batch=1,
     pictures=1,
@@ -255,15 +251,8 @@ class Training:
         self.model, self.lessons, self.config, self.seed, self.drill = model, lessons, config, seed, drill
         self.average = copy.deepcopy(model).requires_grad_(False) if config.average else model
         self.average.lstm.flatten_parameters()  # a copy's weights lie apart, which slows CUDA down
-        groups = [
-            {"params": [p for name, p in self.named_parameters() if name.startswith("eyes.") == eyes], "share": share}
-            for eyes, share in ((False, 1.0), (True, config.eyes))
-        ]
         self.optimizer = torch.optim.Adam(
-            [group for group in groups if group["params"]],
-            lr=config.learning_rate,
-            betas=(0.9, config.beta2),
-            fused=True,
+            dict(self.named_parameters()).values(), lr=config.learning_rate, betas=(0.9, config.beta2), fused=True
         )
         self.rng = np.random.default_rng(seed)
         self.updates = 0
@@ -354,7 +343,7 @@ class Training:
         loss.backward()
         torch.nn.utils.clip_grad_norm_([parameter for _, parameter in self.named_parameters()], config.clip)
         for group in self.optimizer.param_groups:
-            group["lr"] = group["share"] * self.rate()
+            group["lr"] = self.rate()
         self.optimizer.step()
         if config.average:
             keep = min(config.average, self.updates / (self.updates + 10))  # forget the first, random weights sooner
