@@ -15,10 +15,11 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from multiprocessing import get_context
 from random import Random
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
@@ -32,7 +33,8 @@ from npi.lessons import Lessons
 from npi.model import NPI
 from npi.neural import Neural
 from npi.program import Frame, Limits
-from npi.proving import Prover, until_proved
+from npi.provability import Proof, prove
+from npi.proving import Prover
 from npi.task import Task
 from npi.teachability import Attempt, exercises, random_programs
 from npi.train import FAST, Training, begin, loss_of, outputs
@@ -47,14 +49,6 @@ SIZES = {
     ("sorting", "recursive"): [(1, 20), (2, 100), (20, 100), (60, 100), (200, 10)],
 }
 WANTED = {("sorting", "loop"): 60}
-# The numbers of traces from which others have proved the same programs: sizes, and traces of each size.
-PUBLISHED = {
-    "addition": ((1, 2, 3), 66),
-    "sorting": ((2,), 100),
-    "bubblesort": ((3,), 3),
-    "quicksort": ((5,), 4),
-    "toposort": ((6,), 6),
-}
 
 
 @dataclass(frozen=True)
@@ -152,54 +146,35 @@ def _fastest(job: Callable, task: Task, problems: list) -> float:
     return min(_seconds(all_of_them) for _ in range(7))
 
 
-@dataclass(frozen=True)
-class Proof:
-    """One training run on few traces, and what could be proved of it: at once, and after how many rounds."""
-
-    task: str
-    seed: int
-    traces: int
-    at_once: bool
-    proved: bool
-    rounds: int
-    failing: int  # histories, at the first attempt
-    margin: float
-    seconds: float
-
-
-def proofs(names: Sequence[str], seeds: int, workers: int, device: str) -> Iterator[Row | Proof]:
-    """How many training runs on the published numbers of traces end proved, with and without learning from failures."""
-    for name in names:
-        made: list[Proof] = []
-        for proof in _map(_proof, [(name, seed, device, workers) for seed in range(seeds)], workers):
-            made.append(proof)
-            yield proof
-        traces, seconds = made[0].traces, median(proof.seconds for proof in made)
-        proved, at_once = sum(proof.proved for proof in made), sum(proof.at_once for proof in made)
-        what = f"{name}, {traces} traces: proved, of {seeds} runs"
-        rounds = max(proof.rounds for proof in made)
-        yield Row(what, f"{proved}, in {rounds} rounds or fewer", f"{seeds}", proved == seeds)
-        yield Row("  without learning from failed proofs; median time", f"{at_once}; {seconds:.0f} s")
+def proofs(
+    names: Sequence[str], seeds: int, workers: int, device: str, examples: int | None = None
+) -> Iterator[Row | Proof]:
+    """How many training runs on few traces end proved, with and without learning from failures."""
+    made: list[Proof] = []
+    for proof in _map(
+        _proof, [(workers, name, seed, device, examples) for name in names for seed in range(seeds)], workers
+    ):
+        made.append(proof)
+        yield proof
+        how = "at once" if proof.at_once else f"after {proof.rounds} rounds" if proof.proved else "not proved"
+        what = f"{proof.task}, {proof.traces} traces, seed {proof.seed}: {proof.failing} failing at first"
+        yield Row(what, f"{how}, {proof.seconds:.0f} s")
+        if len(made) % seeds == 0:
+            yield from _proved(made[-seeds:])
 
 
-def _proof(name: str, seed: int, device: str, workers: int) -> Proof:
-    """Train on the published number of traces until proved."""
+def _proof(workers: int, *job: Any) -> Proof:
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
-    sizes, examples = PUBLISHED[name]
-    task = replace(tasks.find(name), sizes=sizes, examples=examples)
-    began = time.perf_counter()
-    prover = Prover([task])
-    for _ in prover.explore():
-        pass
-    training = begin([task], seed=seed, device=device)
-    found = [event[name] for event in until_proved(training, prover) if isinstance(event, dict)]
-    took = time.perf_counter() - began
-    if not found:  # it was not learnt
-        return Proof(name, seed, len(sizes) * examples, False, False, 0, 0, 0.0, took)
-    first, last = found[0], found[-1]
-    failing = len(first.wrong) + len(first.unsure)
-    traces = len(sizes) * examples
-    return Proof(name, seed, traces, first.proved, last.proved, len(found) - 1, failing, last.margin, took)
+    return prove(*job)
+
+
+def _proved(made: Sequence[Proof]) -> Iterator[Row]:
+    """All runs of one task together."""
+    seconds, rounds = median(proof.seconds for proof in made), max(proof.rounds for proof in made)
+    proved, at_once = sum(proof.proved for proof in made), sum(proof.at_once for proof in made)
+    what = f"{made[0].task}, {made[0].traces} traces: proved, of {len(made)} runs"
+    yield Row(what, f"{proved}, in {rounds} rounds or fewer", f"{len(made)}", proved == len(made))
+    yield Row("  without learning from failed proofs; median time", f"{at_once}; {seconds:.0f} s")
 
 
 def startup() -> Iterator[Row]:

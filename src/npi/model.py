@@ -118,13 +118,15 @@ class Product(nn.Module):
     def __init__(self, state: int, program: int, width: int):
         super().__init__()
         self.widths = [state, program]
+        self.norm = nn.LayerNorm(state)
         self.both = nn.Linear(state + program, width)
         self.observed = nn.Linear(state, width)
         self.asked = nn.Linear(program, width, bias=False)
 
     def forward(self, together: Float[Tensor, "B _"]) -> Float[Tensor, "B _"]:
         encoded, embedded = together.split(self.widths, 1)
-        return self.both(together) + self.observed(encoded) * self.asked(embedded)
+        encoded = self.norm(encoded)
+        return self.both(torch.cat([encoded, embedded], 1)) + self.observed(encoded) * self.asked(embedded)
 
 
 class NPI(nn.Module):
@@ -154,14 +156,15 @@ class NPI(nn.Module):
                 for name, side in config.pictures.items()
             }
         )
-        self.fusion = nn.Sequential(
-            Product(config.state, config.program, config.fusion)
-            if config.teachable
-            else nn.Linear(config.state + config.program, config.fusion),
-            nn.ReLU(),
-            nn.Linear(config.fusion, config.hidden),
-        )
-        self.lstm = nn.LSTM(config.hidden, config.hidden, config.layers)
+        if config.teachable:  # the LSTM takes all that the fusion finds: a row that describes a program says much
+            self.fusion = nn.Sequential(Product(config.state, config.program, config.fusion), nn.ReLU())
+        else:
+            self.fusion = nn.Sequential(
+                nn.Linear(config.state + config.program, config.fusion),
+                nn.ReLU(),
+                nn.Linear(config.fusion, config.hidden),
+            )
+        self.lstm = nn.LSTM(config.fusion if config.teachable else config.hidden, config.hidden, config.layers)
         self.end_head = nn.Linear(config.hidden, 1)
         self.program_head = nn.Linear(config.hidden, config.key)
         self.args_head = nn.Linear(config.hidden, sum(config.arguments))
@@ -245,7 +248,7 @@ class NPI(nn.Module):
         packed, after = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
         return self.heads(packed.data, programs), after
 
-    def fuse(self, encoded: Float[Tensor, "B D"], embedded: Float[Tensor, "B P"]) -> Float[Tensor, "B M"]:
+    def fuse(self, encoded: Float[Tensor, "B D"], embedded: Float[Tensor, "B P"]) -> Float[Tensor, "B _"]:
         return self.fusion(torch.cat([encoded, embedded], 1))
 
     def heads(self, hidden: Float[Tensor, "B M"], programs: Int[Tensor, " B"]) -> Outputs:

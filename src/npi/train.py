@@ -41,6 +41,7 @@ class TrainConfig:
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
     decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
                             at this share of itself
+    anneal                  or it falls to that share along a cosine, until the last update
     average                 how much of the running average of the weights stays at each update; the average is what
                             is estimated, saved and used. 0: the weights themselves
     temperature, uniform    programs are drawn by a softmax over their error, mixed with this share of equal chances
@@ -68,6 +69,7 @@ class TrainConfig:
     decay: float = 0.5
     decay_every: int = 300
     floor: float = 0.05
+    anneal: bool = False
     average: float = 0.98
     temperature: float = 0.005
     uniform: float = 0.2
@@ -94,7 +96,9 @@ PICTURES = TrainConfig(
     estimate_every=100,
     settle=3_400,  # to the end: a picture can always be varied once more
 )
-PRACTICE = replace(PICTURES, practice=20_000, updates=9_000, decay_every=1_430, settle=9_000)
+PRACTICE = replace(
+    PICTURES, practice=20_000, drill=8192, learning_rate=2e-3, anneal=True, updates=7_000, settle=7_000
+)
 PAPER = TrainConfig(
     batch=1,
     pictures=1,
@@ -115,7 +119,7 @@ PAPER = TrainConfig(
     estimate_every=1_000,
     settle=0,
 )
-TEACHABLE = {"program": 256, "fusion": 1024, "teachable": True}  # room for more than the tasks' own programs
+TEACHABLE = {"program": 256, "fusion": 512, "teachable": True}  # room for more than the tasks' own programs
 THOROUGH = 8  # times as many frames with pictures are looked at in the end
 STEPS_AT_ONCE = 1 << 17  # of the frames judged together: more would not fit into little memory
 CONFIGS = {"fast": FAST, "paper": PAPER, "pictures": PICTURES, "practice": PRACTICE}
@@ -307,8 +311,11 @@ class Training:
         if self.round:
             left = 1 - (self.updates - self.began) / config.again
             return config.learning_rate * config.gentle * 0.5 * (1 - float(np.cos(np.pi * left)))
-        rate = config.learning_rate * max(config.floor, config.decay ** (self.updates / config.decay_every))
-        return rate * min(1.0, (self.updates + 1) / config.warmup)
+        if config.anneal:
+            share = 0.5 * (1 + float(np.cos(np.pi * min(1.0, self.updates / config.updates))))
+        else:
+            share = config.decay ** (self.updates / config.decay_every)
+        return config.learning_rate * max(config.floor, share) * min(1.0, (self.updates + 1) / config.warmup)
 
     def run(self) -> Iterator[Metrics]:
         """Train until every distinct frame is right and has settled, or the updates are used up; yield after each."""

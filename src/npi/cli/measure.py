@@ -140,6 +140,7 @@ def bench(
     device: Device = "cpu",
     model: ModelFolder = None,
     programs: int = 100,
+    examples: Annotated[int | None, arg(help_behavior_hint="(default: the published number)")] = None,
     json: bool = False,
 ) -> int:
     """Measure speed, training time, accuracy and teachability against their targets, and print one table.
@@ -153,11 +154,12 @@ def bench(
         device: Where to train, teach and judge.
         model: For teachability, the folder of the model to teach.
         programs: For teachability, how many random programs are taught on each environment.
+        examples: For proofs, how many traces of each size to learn from.
         json: Print the measurements as JSON, every training run and every program taught included.
     """
     from npi.bench import SIZES, Row, compiled, measure, proofs, teachability
 
-    positive(seeds=seeds, workers=workers, programs=programs)
+    positive(seeds=seeds, workers=workers, programs=programs, examples=1 if examples is None else examples)
     rows, trials = [], []
     if not json:
         print(f"{'what':<62} {'measured':>22}  {'target':>14}", flush=True)
@@ -171,7 +173,7 @@ def bench(
     if "compiled" in parts:
         measured = chain(measured, compiled())
     if "proofs" in parts:
-        measured = chain(measured, proofs(names, seeds, workers, device_named(device).type))
+        measured = chain(measured, proofs(names, seeds, workers, device_named(device).type, examples))
     for row in measured:
         if not isinstance(row, Row):
             trials.append(asdict(row))
