@@ -132,7 +132,8 @@ def test_the_shipped_model_is_small_and_says_how_it_was_made():
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 16_000_000
     said = describe(SHIPPED)
     assert said["training"]["learnt"] is True
-    assert set(said["tasks"]) >= {"addition", "sorting"}
+    assert set(said["tasks"]) == {"addition", "cars", "sorting"}
+    assert (SHIPPED / "MODEL_CARD.md").is_file()
 
 
 def test_a_run_without_an_average_is_saved_and_resumed(tmp_path):

@@ -71,7 +71,7 @@ def test_the_command(npi, tmp_path):
     [
         ([SHIPPED, "--out", "model.txt"], "does not end in .onnx"),
         (["nowhere", "--out", "model.onnx"], "holds no model"),
-        ([SHIPPED, "--out", "model.onnx", "--task", "cars"], "was not taught cars"),
+        ([SHIPPED, "--out", "model.onnx", "--task", "toposort"], "was not taught toposort"),
         ([SHIPPED, "--out", "model.onnx", "--problems", "0"], "at least 1"),
     ],
 )

@@ -113,11 +113,19 @@ def test_what_cannot_be_taught_is_said(shipped):
 
 
 def test_the_command(npi, tmp_path):
-    code, out, _ = npi("teach", "maximum", "--out", tmp_path / "m", "--updates", 10, "--examples", 2, "--json")
+    code, out, err = npi("teach", "maximum", "--out", tmp_path / "m", "--json")
     said = json.loads(out)
-    assert said["programs"] == ["MAX", "RJMP"]
-    assert code == (0 if said["learnt"] else 1)
-    assert (tmp_path / "m" / "config.json").exists() == said["learnt"]
+    assert (code, said["learnt"], said["programs"]) == (0, True, ["MAX", "RJMP"]), err
+    code, out, _ = npi("run", "maximum", "9", "2", "5", "3", "--model", tmp_path / "m")
+    assert (code, out) == (0, "9\n")
+    code, out, _ = npi("evaluate", "--task", "maximum", "--sizes", 1, 5, 30, "--problems", 20, "--model", tmp_path / "m")
+    assert code == 0, out
+
+
+def test_what_is_not_learnt_is_not_written(npi, tmp_path):
+    code, out, _ = npi("teach", "maximum", "--out", tmp_path / "m", "--updates", 2, "--examples", 2, "--json")
+    assert (code, json.loads(out)["learnt"]) == (1, False)
+    assert not (tmp_path / "m" / "config.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +134,7 @@ def test_the_command(npi, tmp_path):
         (["maximum", "--guard", "--rehearse"], "give one of them"),
         (["maximun"], "did you mean 'maximum'"),
         (["sorting"], "has a program BUBBLESORT already"),
-        (["cars"], "no encoder for CarScene"),
+        (["toposort"], "no encoder for"),
         (["maximum", "--updates", "0"], "at least 1"),
         (["maximum", "--model", "nowhere"], "holds no model"),
     ],

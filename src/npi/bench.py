@@ -156,7 +156,8 @@ def proofs(
     ):
         made.append(proof)
         yield proof
-        how = "at once" if proof.at_once else f"after {proof.rounds} rounds" if proof.proved else "not proved"
+        after = f"after {proof.rounds} round{'s' * (proof.rounds > 1)}"
+        how = "at once" if proof.at_once else after if proof.proved else "not proved"
         what = f"{proof.task}, {proof.traces} traces, seed {proof.seed}: {proof.failing} failing at first"
         yield Row(what, f"{how}, {proof.seconds:.0f} s")
         if len(made) % seeds == 0:

@@ -14,7 +14,7 @@ from npi.task import Task
 from npi.teaching import Lesson, TeachConfig, count_wrong, learn, teach
 from npi.train import follows
 
-STARTS = 1000  # states from which a random program is demonstrated, and as many others on which it is judged
+STARTS, OTHERS = 4000, 1000  # states from which a random program is demonstrated, and others on which it is judged
 PROBLEMS = 50  # on which an exercise is judged
 TOGETHER = 50  # random programs taught side by side
 
@@ -41,8 +41,8 @@ def random_programs(
         for index in range(first, min(first + TOGETHER, count)):
             practice = gym.make(f"UNSEEN {index}")
             rng = Random(f"{seed} {practice.name}")
-            for taken in (lessons, others):
-                frames = [(gym.env, frame) for frame in gym.frames(practice, rng, STARTS)]
+            for taken, starts in ((lessons, STARTS), (others, OTHERS)):
+                frames = [(gym.env, frame) for frame in gym.frames(practice, rng, starts)]
                 taken.append(Lesson((practice.name,), frames))
         began = time.perf_counter()
         *_, reached = learn(model, lessons, config, seed)

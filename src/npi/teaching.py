@@ -12,10 +12,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.utils.rnn import PackedSequence
 
@@ -36,11 +37,12 @@ class TeachConfig:
     pupils          beginnings side by side; the first to have every frame right is taken
     updates         give up after so many
     frames          of each pupil's frames, how many are drawn for an update, half of them from those it had wrong
-    learning_rate   of Adam; it falls to nothing along a cosine
+    learning_rate   of Adam; it falls to nothing along a cosine, sooner where every frame is right
     spread          how far from the usual one embeddings are at first, in standard deviations
     noise, pull     how far embeddings are moved at random at each update, and how strongly they are drawn to the usual
     average         how much of the running average of the rows stays at each update; the average is what is taken
-    settle          updates after every frame is right: what is right becomes sure, and holds for more than was shown
+    settle          updates after every frame is right, ever smaller ones: what is right becomes sure, and holds for
+                    more than was shown
     estimate_every  how often all frames are looked at
     """
 
@@ -52,7 +54,7 @@ class TeachConfig:
     noise: float = 0.15
     pull: float = 1e-4
     average: float = 0.9
-    settle: int = 100
+    settle: int = 200
     estimate_every: int = 25
 
 
@@ -72,6 +74,13 @@ class Rows:
     wrong: int
     frames: int
     updates: int
+
+
+class Judged(NamedTuple):
+    """What a pupil made of frames."""
+
+    wrong: np.ndarray  # those it got wrong
+    loss: float  # of all
 
 
 class Class:
@@ -98,7 +107,7 @@ class Class:
         self.table = Lessons(pairs, [*model.programs, *new], device)
         self.frames_of = [np.nonzero(np.array(of) == number)[0] for number in range(len(lessons))]
         self.groups = [self.table.alike(frames) for frames in self.frames_of]
-        self.wrong: dict[int, np.ndarray] = {}  # of each pupil, the frames it had wrong at the last estimate
+        self.judged: dict[int, Judged] = {}  # each pupil, at the last estimate
         self.encoded = self.encode()
         self.rng = np.random.default_rng(seed)
         self.generator = generator = torch.Generator().manual_seed(seed)
@@ -176,9 +185,13 @@ class Class:
             loss.backward()
             for group in optimizer.param_groups:
                 group["lr"] = config.learning_rate * 0.5 * (1 + np.cos(np.pi * (update - 1) / config.updates))
+            before = Memory(self.keys.detach().clone(), self.codes.detach().clone())
             optimizer.step()
+            calm = [(update - since.get(n // count, update)) / config.settle for n in range(len(self.keys))]
+            share = 0.5 * (1 + torch.tensor(calm).clamp_max(1).mul(np.pi).cos())[:, None, None].to(self.keys)
             with torch.no_grad():
-                for average, value in zip(self.average, (self.keys, self.codes), strict=True):
+                for average, old, value in zip(self.average, before, (self.keys, self.codes), strict=True):
+                    value.copy_(torch.lerp(old, value, share))
                     average.lerp_(value, 1 - min(config.average, update / (update + 10)))
             if update % config.estimate_every == 0 or update == config.updates:
                 still = sorted(open_lessons)
@@ -195,36 +208,43 @@ class Class:
 
     def draw(self, pupil: int) -> np.ndarray:
         """Frames for a pupil: of all kinds, and of those that it had wrong at the last estimate."""
-        wrong = self.wrong[pupil]
+        wrong = self.judged[pupil].wrong
         review = self.config.frames // 2 if len(wrong) else 0
         fresh = self.groups[pupil // self.config.pupils].draw(self.config.frames - review, self.rng)
         return np.concatenate([fresh, wrong[self.rng.integers(len(wrong), size=review)]]) if review else fresh
 
     def estimate(self, lessons: Sequence[int], updates: int) -> list[Rows]:
-        """The best pupil of each of some lessons, judged on all of its frames."""
+        """The best pupil of each of some lessons, judged on all of its frames: the surest of those with least wrong."""
         reached, count = [], self.config.pupils
         rows = self.rows(*self.average)
         pairs = [(pupil, self.frames_of[n]) for n in lessons for pupil in range(n * count, (n + 1) * count)]
-        self.wrong |= self.find_wrong(pairs, rows)
+        self.judged |= self.judge(pairs, rows)
         for number in lessons:
-            chosen = min(range(number * count, (number + 1) * count), key=lambda pupil: len(self.wrong[pupil]))
+            rank = {
+                n: (len(self.judged[n].wrong), self.judged[n].loss) for n in range(number * count, (number + 1) * count)
+            }
+            chosen = min(rank, key=lambda pupil: rank[pupil])
             memory = Memory(rows.keys[chosen].clone(), rows.embeddings[chosen].clone())
-            reached.append(Rows(memory, len(self.wrong[chosen]), len(self.frames_of[number]), updates))
+            reached.append(Rows(memory, rank[chosen][0], len(self.frames_of[number]), updates))
         return reached
 
     @torch.no_grad()
-    def find_wrong(self, pairs: Sequence[tuple[int, np.ndarray]], rows: Memory) -> dict[int, np.ndarray]:
-        """Which of the frames given for each pupil it gets wrong."""
+    def judge(self, pairs: Sequence[tuple[int, np.ndarray]], rows: Memory) -> dict[int, Judged]:
+        """What each pupil makes of the frames given for it."""
         pupils = np.concatenate([np.full(len(frames), pupil) for pupil, frames in pairs])
         frames = np.concatenate([frames for _, frames in pairs])
         order = np.argsort(-self.table.length[frames], kind="stable")  # frames of like length together waste no time
-        wrong = np.zeros(len(frames), dtype=bool)
+        wrong, loss = np.zeros(len(frames), dtype=bool), np.zeros(len(frames))
         for start in range(0, len(frames), AT_ONCE):
             part = order[start : start + AT_ONCE]
             batch, encoded, pupil = self.batch(frames[part], pupils[part])
-            steps: Bool[Tensor, " S"] = wrong_steps(self.outputs(batch, encoded, pupil, rows), batch)
-            wrong[part[batch.frame[steps].cpu().numpy()]] = True
-        return {pupil: frames[wrong & (pupils == pupil)] for pupil, _ in pairs}
+            said = self.outputs(batch, encoded, pupil, rows)
+            column = batch.frame.cpu().numpy()
+            wrong[part] = np.bincount(column, wrong_steps(said, batch).cpu().numpy(), len(part)) > 0
+            loss[part] = np.bincount(column, loss_of(said, batch).cpu().numpy(), len(part))
+        return {
+            pupil: Judged(frames[wrong & (pupils == pupil)], float(loss[pupils == pupil].sum())) for pupil, _ in pairs
+        }
 
 
 def learn(
@@ -238,7 +258,7 @@ def count_wrong(model: NPI, lesson: Lesson, memory: Memory) -> int:
     """How many frames of a lesson rows get wrong."""
     judge = Class(model, [lesson], TeachConfig(pupils=1), 0)
     rows = Memory(memory.keys[None], memory.embeddings[None])
-    return len(judge.find_wrong([(0, judge.frames_of[0])], rows)[0])
+    return len(judge.judge([(0, judge.frames_of[0])], rows)[0].wrong)
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:

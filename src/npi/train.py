@@ -96,9 +96,7 @@ PICTURES = TrainConfig(
     estimate_every=100,
     settle=3_400,  # to the end: a picture can always be varied once more
 )
-PRACTICE = replace(
-    PICTURES, practice=20_000, drill=8192, learning_rate=2e-3, anneal=True, updates=7_000, settle=7_000
-)
+PRACTICE = replace(PICTURES, practice=20_000, drill=8192, learning_rate=2e-3, anneal=True, updates=7_000, settle=7_000)
 PAPER = TrainConfig(
     batch=1,
     pictures=1,

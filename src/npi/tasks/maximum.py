@@ -47,6 +47,13 @@ def result(pad: SortingPad) -> int:
 
 
 loop = replace(
-    sorting.loop, name="maximum", main=maximum, answer=answer, result=result, show=str, builds_on=(bubblesort, rshift)
+    sorting.loop,
+    name="maximum",
+    main=maximum,
+    answer=answer,
+    result=result,
+    show=str,
+    sizes=range(1, 11),  # sorting longer ones would be most of the work, and shows nothing new
+    builds_on=(bubblesort, rshift),
 )
 recursive = replace(loop, teacher="recursive", main=maximum_recursive)
