@@ -113,7 +113,7 @@ def test_what_cannot_be_taught_is_said(shipped):
 
 
 def test_the_command(npi, tmp_path):
-    code, out, err = npi("teach", "maximum", "--out", tmp_path / "m", "--json")
+    code, out, err = npi("teach", "maximum", "--examples", 16, "--out", tmp_path / "m", "--json")
     said = json.loads(out)
     assert (code, said["learnt"], said["programs"]) == (0, True, ["MAX", "RJMP"]), err
     code, out, _ = npi("run", "maximum", "9", "2", "5", "3", "--model", tmp_path / "m")
@@ -133,7 +133,7 @@ def test_what_is_not_learnt_is_not_written(npi, tmp_path):
     [
         (["maximum", "--guard", "--rehearse"], "give one of them"),
         (["maximun"], "did you mean 'maximum'"),
-        (["sorting"], "has a program BUBBLESORT already"),
+        (["sorting", "--examples", "1"], "has a program BUBBLESORT already"),
         (["toposort"], "no encoder for"),
         (["maximum", "--updates", "0"], "at least 1"),
         (["maximum", "--model", "nowhere"], "holds no model"),

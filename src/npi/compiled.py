@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -22,9 +23,22 @@ if TYPE_CHECKING:
     from npi.verify import Histories
 
 FORMAT = 1
-Plan: TypeAlias = tuple[tuple[tuple[int, ...], ...], Any, Decision, Any]
-RETURN: Plan = ((), None, None, None)
 State: TypeAlias = dict[tuple[int, ...], tuple[Decision, Any]]  # observation -> what is decided, and the next state
+
+
+@dataclass(slots=True)
+class Plan:
+    """What is done without looking, and then one of three: look and go on so, call, or return."""
+
+    acts: tuple[tuple[int, ...], ...] = ()
+    steps: int = 1
+    looks: dict[tuple[int, ...], Plan] | None = None
+    calls: Plan | None = None
+    then: Plan | None = None  # after the call comes back, if there is anything left to do
+
+    @property
+    def returns(self) -> bool:
+        return not self.acts and self.looks is None and self.calls is None
 
 
 class Compiled:
@@ -45,54 +59,53 @@ class Compiled:
         Where a state decides the same whatever is observed, nothing is observed; a call that is the last thing a frame
         does leaves nothing to come back to.
         """
-        act, observe, plans, stack, steps = env.act, env.observe, self.plans, [], 0
-        first = {known: plans[id(state)] for known, state in self.first.items()}
-        plan = first[call]
+        act, observe, stack, steps, plan = env.act, env.observe, [], 0, self.plans[call]
         seen = None  # not looked at since the last action
         while True:
-            acts, table, decision, after = plan
-            if acts:
-                for args in acts:
+            if plan.acts:
+                for args in plan.acts:
                     act(*args)
-                steps += len(acts)
                 seen = None
-            if table is not None:
+            steps += plan.steps
+            if plan.looks is not None:
                 if seen is None:
                     seen = observe()
-                decision, after = table[seen]
-            steps += 1
-            if decision is None:
-                if not stack:
-                    return steps
+                plan = plan.looks[seen]
+            elif plan.calls is not None:
+                if plan.then is not None:
+                    stack.append(plan.then)
+                plan = plan.calls
+            elif stack:
                 plan = stack.pop()
-            elif decision.program == ACT:
-                act(*decision.args)
-                seen = None
-                plan = plans[id(after)]
             else:
-                then = plans[id(after)]
-                if then is RETURN:
-                    steps += 1
-                else:
-                    stack.append(then)
-                plan = first[decision]
+                return steps
 
     @cached_property
-    def plans(self) -> dict[int, Plan]:
-        """Of each state: what it does whatever is seen, then where to look up the next decision, or that decision."""
-        made: dict[int, Plan] = {}
+    def plans(self) -> dict[Call, Plan]:
+        """Where each program begins."""
+        first = {call: Plan() for call in self.first}
+        known: dict[int, Plan] = {}
+
+        def plan(decision: Decision, after: State | None) -> Plan:
+            if decision is None:
+                return Plan()
+            then = known[id(after)]
+            if decision.program == ACT:
+                return Plan((decision.args, *then.acts), 1 + then.steps, then.looks, then.calls, then.then)
+            if then.returns:
+                return Plan(steps=2, calls=first[decision])
+            return Plan(calls=first[decision], then=then)
+
         for state in self.states:  # those that are gone on with come first
             answers = list(state.values())
-            if not answers or any(a[0] != answers[0][0] or a[1] is not answers[0][1] for a in answers):
-                made[id(state)] = ((), state, None, None)
-                continue
-            decision, after = answers[0]
-            if decision is not None and decision.program == ACT:
-                acts, table, then, after = made[id(after)]
-                made[id(state)] = ((decision.args, *acts), table, then, after)
-            else:
-                made[id(state)] = ((), None, decision, after) if decision is not None else RETURN
-        return made
+            alike = answers and all(a[0] == answers[0][0] and a[1] is answers[0][1] for a in answers)
+            looks = {seen: plan(*answer) for seen, answer in state.items()}
+            known[id(state)] = next(iter(looks.values())) if alike else Plan(steps=0, looks=looks)
+        for call, begun in first.items():
+            found = known[id(self.first[call])]
+            for field in fields(Plan):
+                setattr(begun, field.name, getattr(found, field.name))
+        return first
 
 
 def compile_histories(task: Task, histories: Histories, facts: dict[str, Any]) -> Compiled:
