@@ -118,7 +118,9 @@ def test_the_command(npi, tmp_path):
     assert (code, said["learnt"], said["programs"]) == (0, True, ["MAX", "RJMP"]), err
     code, out, _ = npi("run", "maximum", "9", "2", "5", "3", "--model", tmp_path / "m")
     assert (code, out) == (0, "9\n")
-    code, out, _ = npi("evaluate", "--task", "maximum", "--sizes", 1, 5, 30, "--problems", 20, "--model", tmp_path / "m")
+    code, out, _ = npi(
+        "evaluate", "--task", "maximum", "--sizes", 1, 5, 30, "--problems", 20, "--model", tmp_path / "m"
+    )
     assert code == 0, out
 
 

@@ -151,8 +151,8 @@ class Evaluate:
         from npi.cars.views import Car
         from npi.tasks import cars
 
-        if self.cars > len(cars.UNSEEN):
-            raise BadInput(f"--cars is {self.cars}, but there are {len(cars.UNSEEN)} unseen ones")
+        if self.cars > len(cars.SEEN):
+            raise BadInput(f"--cars is {self.cars}, but there are {len(cars.SEEN)} seen ones")
         first = cars.UNSEEN.start if self.unseen_from is None else self.unseen_from
         if first <= max(cars.SEEN):
             raise BadInput(f"--unseen-from is {first}, but cars up to {max(cars.SEEN)} are those of training")
