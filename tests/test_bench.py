@@ -39,7 +39,7 @@ def test_proofs_are_counted_with_and_without_what_failed(monkeypatch):
     monkeypatch.setattr(bench, "prove", prove)
     rows = [row for row in bench.proofs(["bubblesort"], 3, 1, "cpu", 4) if isinstance(row, bench.Row)]
     assert [row.measured.split(",")[0] for row in rows[:3]] == ["at once", "after 1 round", "not proved"]
-    assert (rows[3].measured, rows[3].target, rows[3].met) == ("2, in 2 rounds or fewer", "3", False)
+    assert (rows[3].measured, rows[3].target, rows[3].met) == ("2, after 1 at most", "3", False)
     assert rows[4].measured == "1; 1 s"
 
 

@@ -242,3 +242,21 @@ def test_a_model_follows_its_teacher_or_not():
     ran = run_all(envs, task.call, Neural(model, task.env), Limits(10_000))
     assert followed == [mine == teachers for mine, teachers in zip(ran, expected, strict=True)]
     assert set(followed) == {True, False}
+
+
+def test_an_annealed_rate_falls_along_a_cosine():
+    task = replace(tasks.find("sorting"), sizes=[2], examples=2)
+    training = begin([task], replace(FAST, anneal=True, updates=1000, learning_rate=1.0, warmup=1, floor=0.1))
+    rates = []
+    for training.updates in (0, 500, 1000, 1500):
+        rates.append(round(training.rate(), 6))
+    assert rates == [1.0, 0.5, 0.1, 0.1]
+
+
+def test_the_prior_of_a_practised_model_is_that_of_its_last_update():
+    task = replace(tasks.find("sorting"), sizes=[2], examples=2)
+    config = replace(FAST, practice=20, drill=16, updates=3, estimate_every=2)
+    training = begin([task], config)
+    for _ in training.run():
+        pass
+    assert torch.equal(training.average.usual, training.drill.prior().usual)

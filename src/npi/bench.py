@@ -158,7 +158,8 @@ def proofs(
         yield proof
         after = f"after {proof.rounds} round{'s' * (proof.rounds > 1)}"
         how = "at once" if proof.at_once else after if proof.proved else "not proved"
-        what = f"{proof.task}, {proof.traces} traces, seed {proof.seed}: {proof.failing} failing at first"
+        failing = "not learnt" if proof.failing is None else f"{proof.failing} failing at first"
+        what = f"{proof.task}, {proof.traces} traces, seed {proof.seed}: {failing}"
         yield Row(what, f"{how}, {proof.seconds:.0f} s")
         if len(made) % seeds == 0:
             yield from _proved(made[-seeds:])
@@ -171,10 +172,11 @@ def _proof(workers: int, *job: Any) -> Proof:
 
 def _proved(made: Sequence[Proof]) -> Iterator[Row]:
     """All runs of one task together."""
-    seconds, rounds = median(proof.seconds for proof in made), max(proof.rounds for proof in made)
+    seconds = median(proof.seconds for proof in made)
+    rounds = max((proof.rounds for proof in made if proof.proved), default=0)
     proved, at_once = sum(proof.proved for proof in made), sum(proof.at_once for proof in made)
-    what = f"{made[0].task}, {made[0].traces} traces: proved, of {len(made)} runs"
-    yield Row(what, f"{proved}, in {rounds} rounds or fewer", f"{len(made)}", proved == len(made))
+    what = f"{made[0].task}, {made[0].traces} traces: proved, of {len(made)} runs; rounds"
+    yield Row(what, f"{proved}, after {rounds} at most", f"{len(made)}", proved == len(made))
     yield Row("  without learning from failed proofs; median time", f"{at_once}; {seconds:.0f} s")
 
 

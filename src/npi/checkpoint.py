@@ -243,7 +243,7 @@ def _fill(model: Module, tensors: Mapping[str, Tensor], path: Path) -> None:
         odd = sorted(set(wanted.items()) ^ set(found.items()))[0][0]
         raise BadInput(
             f"{path} does not hold the weights its description asks for: {odd} should be {wanted.get(odd, 'absent')} "
-            f"and is {found.get(odd, 'absent')}. It belongs to another model"
+            f"and is {found.get(odd, 'absent')}. It belongs to another model, or was made by an earlier version"
         )
     model.load_state_dict(dict(tensors))
 

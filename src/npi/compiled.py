@@ -26,7 +26,7 @@ FORMAT = 1
 State: TypeAlias = dict[tuple[int, ...], tuple[Decision, Any]]  # observation -> what is decided, and the next state
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)  # plans go round in circles
 class Plan:
     """What is done without looking, and then one of three: look and go on so, call, or return."""
 
@@ -173,7 +173,9 @@ def load_compiled(path: Path) -> Compiled:
             for seen, decision, after in rows:
                 state[tuple(seen)] = (decisions[decision], None if after < 0 else states[after])
         first = {_call(program, args): states[index] for program, args, index in table["first"]}
-        return Compiled(table["task"], table["teacher"], first, states, table["facts"])
+        compiled = Compiled(table["task"], table["teacher"], first, states, table["facts"])
+        _ = compiled.plans  # a table that leads nowhere is found out now
+        return compiled
     except BadInput:
         raise
     except (ValueError, KeyError, TypeError, IndexError, OSError) as error:

@@ -36,8 +36,9 @@ class ModelConfig:
     encoders   environment name -> the fields it shows and their number of values
     pictures   environment name -> the side of the pictures it shows
     captions   environment name -> how many values each number of a caption has
-    teachable  whether it is made to be taught: the fusion multiplies what is observed with the program, beside putting
-               them side by side, and what embeddings were like in practice is kept
+    teachable  whether it is made to be taught: the fusion multiplies what is observed, normalised, with the program,
+               beside putting them side by side, and all of it goes to the LSTM; what embeddings were like in practice
+               is kept
     """
 
     arguments: tuple[int, ...]

@@ -29,7 +29,7 @@ class Proof:
     at_once: bool
     proved: bool
     rounds: int
-    failing: int  # histories, at the first attempt
+    failing: int | None  # histories, at the first attempt; none was made if the traces were not learnt
     margin: float
     seconds: float
 
@@ -46,8 +46,8 @@ def prove(name: str, seed: int, device: str, examples: int | None = None) -> Pro
     training = begin([task], seed=seed, device=device)
     found = [event[name] for event in until_proved(training, prover) if isinstance(event, dict)]
     took = time.perf_counter() - began
-    if not found:  # it was not learnt
-        return Proof(name, seed, traces, False, False, 0, 0, 0.0, took)
+    if not found:
+        return Proof(name, seed, traces, False, False, 0, None, 0.0, took)
     first, last = found[0], found[-1]
     failing = len(first.wrong) + len(first.unsure)
     return Proof(name, seed, traces, first.proved, last.proved, len(found) - 1, failing, last.margin, took)

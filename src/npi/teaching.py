@@ -34,7 +34,7 @@ AT_ONCE = 4096  # frames judged together
 class TeachConfig:
     """How to teach.
 
-    pupils          beginnings side by side; the first to have every frame right is taken
+    pupils          beginnings side by side; the surest of those with fewest frames wrong is taken
     updates         give up after so many
     frames          of each pupil's frames, how many are drawn for an update, half of them from those it had wrong
     learning_rate   of Adam; it falls to nothing along a cosine, sooner where every frame is right
@@ -187,7 +187,7 @@ class Class:
                 group["lr"] = config.learning_rate * 0.5 * (1 + np.cos(np.pi * (update - 1) / config.updates))
             before = Memory(self.keys.detach().clone(), self.codes.detach().clone())
             optimizer.step()
-            calm = [(update - since.get(n // count, update)) / config.settle for n in range(len(self.keys))]
+            calm = [(update - since.get(n // count, update)) / max(1, config.settle) for n in range(len(self.keys))]
             share = 0.5 * (1 + torch.tensor(calm).clamp_max(1).mul(np.pi).cos())[:, None, None].to(self.keys)
             with torch.no_grad():
                 for average, old, value in zip(self.average, before, (self.keys, self.codes), strict=True):
@@ -242,8 +242,11 @@ class Class:
             column = batch.frame.cpu().numpy()
             wrong[part] = np.bincount(column, wrong_steps(said, batch).cpu().numpy(), len(part)) > 0
             loss[part] = np.bincount(column, loss_of(said, batch).cpu().numpy(), len(part))
+        ends = np.cumsum([len(given) for _, given in pairs])
+        spans = [slice(end - len(given), end) for end, (_, given) in zip(ends, pairs, strict=True)]
         return {
-            pupil: Judged(frames[wrong & (pupils == pupil)], float(loss[pupils == pupil].sum())) for pupil, _ in pairs
+            pupil: Judged(given[wrong[span]], float(loss[span].sum()))
+            for span, (pupil, given) in zip(spans, pairs, strict=True)
         }
 
 

@@ -41,7 +41,7 @@ class TrainConfig:
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
     decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
                             at this share of itself
-    anneal                  or it falls to that share along a cosine, until the last update
+    anneal                  instead, the rate falls along a cosine, to that share at the last of `updates`
     average                 how much of the running average of the weights stays at each update; the average is what
                             is estimated, saved and used. 0: the weights themselves
     temperature, uniform    programs are drawn by a softmax over their error, mixed with this share of equal chances
@@ -321,7 +321,7 @@ class Training:
             self.settled += self.learnt
             self.update()
             due = self.updates % self.config.estimate_every == 0 and (not self.learnt or bool(self.lessons.pictures))
-            if due or self.done or (self.round and self.over):
+            if due or self.over:
                 self.estimate(thorough=self.over)
             yield self.metrics()
 

@@ -108,7 +108,7 @@ class Evaluate:
     meshes: Annotated[Path | None, arg(metavar="DIR")] = None
     """A folder of meshes (GLB, OBJ, PLY, STL) to measure too, by family: what stands before the first _ of a name."""
     cars: int = 56
-    """How many unseen cars, and how many seen ones."""
+    """How many unseen cars, by their numbers from the first, and how many seen ones."""
     unseen_from: int | None = None
     """The number of the first unseen car, if others than the usual ones are to be looked at."""
     forward: Axis = "+Z"

@@ -132,7 +132,12 @@ def train(
         checkpoint.restore_training(training, out)
         if prover is not None and training.round:
             training.recall(prover.frames(training.failing))
-        if training.updates >= settings.updates and not training.done and not (prover and training.learnt):
+        if (
+            training.updates >= settings.updates
+            and not training.done
+            and not training.round
+            and not (prover and training.learnt)
+        ):
             raise BadInput(
                 f"the training run in {out} has made {training.updates:,} updates and was to stop at "
                 f"{settings.updates:,}: give more, such as --updates {2 * training.updates}"

@@ -22,7 +22,7 @@ from npi.task import BadInput, Env, Task
 STEP = 15
 LEFT, RIGHT, UP, DOWN = MOVES = range(4)
 SEEN = range(720)  # the cars of training
-UNSEEN = range(1_000_000, 1_000_056)  # those that only tests look at
+UNSEEN = range(1_000_000, 1_000_056)  # of those that only tests look at, the usual ones
 HELD_OUT = 8  # poses of each car of training that no trajectory of training touches
 
 Angle = Annotated[int, range(360 // STEP)]
