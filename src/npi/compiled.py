@@ -173,9 +173,7 @@ def load_compiled(path: Path) -> Compiled:
             for seen, decision, after in rows:
                 state[tuple(seen)] = (decisions[decision], None if after < 0 else states[after])
         first = {_call(program, args): states[index] for program, args, index in table["first"]}
-        compiled = Compiled(table["task"], table["teacher"], first, states, table["facts"])
-        _ = compiled.plans  # a table that leads nowhere is found out now
-        return compiled
+        return Compiled(table["task"], table["teacher"], first, states, table["facts"])
     except BadInput:
         raise
     except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
