@@ -259,4 +259,5 @@ def test_the_prior_of_a_practised_model_is_that_of_its_last_update():
     training = begin([task], config)
     for _ in training.run():
         pass
+    assert training.drill is not None
     assert torch.equal(training.average.usual, training.drill.prior().usual)
