@@ -14,8 +14,9 @@ import pytest
 from npi import FAST, BadInput, Call, begin, record, save_model, tasks
 from npi.compiled import Compiled, State, compile_histories, save_compiled
 from npi.decompile import decompile
+from npi.histories import Histories
 from npi.program import ACT, watched_by
-from npi.verify import Exploration, Histories
+from npi.verify import Exploration
 
 GOLDEN = Path(__file__).parent / "golden"
 PROVED = ["bubblesort", "quicksort", "sorting", "toposort"]

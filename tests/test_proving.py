@@ -7,9 +7,10 @@ import torch
 
 from npi import FAST, tasks
 from npi.checkpoint import restore_training, save_training
+from npi.histories import NotProvable
 from npi.proving import Prover, until_proved
 from npi.train import Training, begin
-from npi.verify import Comparison, NotProvable
+from npi.verify import Comparison
 
 # Arrays of two equal elements alone: most of what is to be proved was never shown.
 FEW = replace(tasks.find("bubblesort"), sizes=(2,), examples=1, sample=lambda rng, size: (1,) * size)

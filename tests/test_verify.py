@@ -13,11 +13,12 @@ from test_toposort import graphs
 from torch.nn.functional import one_hot
 
 from npi import NPI, Call, Env, GraphKind, ModelConfig, act, program, tasks
+from npi.histories import NotProvable
 from npi.model import Outputs
 from npi.tape import LEFT, RIGHT, TapeKind
 from npi.tasks.sorting import SortingPad
 from npi.tasks.toposort import GraphPad
-from npi.verify import Exploration, NotProvable, compare, counterexample
+from npi.verify import Exploration, compare, counterexample
 
 
 @pytest.fixture(scope="module")

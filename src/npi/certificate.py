@@ -19,13 +19,14 @@ import torch
 
 from npi import __version__
 from npi.disk import write
+from npi.histories import Histories
 from npi.model import NPI
 from npi.task import BadInput, Task
-from npi.verify import MARGIN, Comparison, Exploration, Histories
+from npi.verify import MARGIN, Comparison, Exploration
 
 FORMAT = 1
 # The modules that the proof rests on.
-PROOF = ("graph", "interpret", "lazy", "lazygraph", "neural", "program", "tape", "task", "verify")
+PROOF = ("graph", "histories", "interpret", "lazy", "lazygraph", "neural", "program", "tape", "task", "verify")
 
 
 @dataclass(frozen=True)

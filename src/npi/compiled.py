@@ -20,7 +20,7 @@ from npi.program import ACT, Call, Decision, Observation
 from npi.task import BadInput, Env, Task
 
 if TYPE_CHECKING:
-    from npi.verify import Histories
+    from npi.histories import Histories
 
 FORMAT = 1
 State: TypeAlias = dict[tuple[int, ...], tuple[Decision, Any]]  # observation -> what is decided, and the next state

@@ -286,13 +286,13 @@ class LazyTape:
 
     def sketch(self) -> Sketch:
         """What is drawn now, without the cells that are far from every head and the symbols to be forgotten."""
-        greater = tuple(sorted((first, second, known) for (first, second), known in self.__greater.items()))
+        pairs = sorted((*pair, known) for pair, known in self.__greater.items()) if self.__greater else ()
         drawn = Sketch(
             tuple(self.__cells),
             tuple(self.__gaps),
             tuple(self.__heads),
             self.__tail,
-            greater,
+            tuple(pairs),
             self.__noted,
             self.__more,
         )

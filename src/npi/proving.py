@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from npi.histories import NotProvable
 from npi.model import NPI
 from npi.program import Frame
 from npi.task import Task
 from npi.train import Metrics, Training
-from npi.verify import Comparison, Exploration, NotProvable, compare
+from npi.verify import Comparison, Exploration, compare
 
 
 class Prover:
@@ -30,8 +31,7 @@ class Prover:
     def explore(self) -> Iterator[tuple[int, int]]:
         """Find all histories; yields how many there are, and how many at least there will be."""
         for exploration in self.explorations.values():
-            for histories, left in exploration.run():
-                yield histories, histories + left
+            yield from exploration.run()
 
     def compare(self, model: NPI) -> dict[str, Comparison]:
         return {name: compare(model, e.task, e.histories) for name, e in self.explorations.items()}

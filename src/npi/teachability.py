@@ -14,7 +14,7 @@ from npi.task import Task
 from npi.teaching import Lesson, TeachConfig, count_wrong, learn, teach
 from npi.train import follows
 
-STARTS, OTHERS = 4000, 1000  # states from which a random program is demonstrated, and others on which it is judged
+STARTS, OTHERS = 16000, 1000  # states from which a random program is demonstrated, and others on which it is judged
 PROBLEMS = 50  # on which an exercise is judged
 TOGETHER = 50  # random programs taught side by side
 

@@ -22,11 +22,12 @@ import numpy as np
 import torch
 
 from npi.graph import GraphKind
+from npi.histories import Histories, NotProvable
 from npi.lazy import LazyTape, Oracle
 from npi.lazygraph import LazyGraph
 from npi.model import NPI
 from npi.neural import check_fits
-from npi.program import ACT, ARGS, Call, Decision, Frame, Observation, Program, Step, act, watched_by
+from npi.program import ACT, ARGS, Call, Decision, Observation, Program, act, watched_by
 from npi.tape import TapeKind
 from npi.task import BadInput, Env, Task
 
@@ -35,58 +36,6 @@ State: TypeAlias = tuple[Any, ...]  # the sketch of each tape and graph
 LAZY: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
 LONGEST = 200  # decisions of one frame: those of recursive teachers are far shorter
 MARGIN = 1e-3  # logits that are nearer to each other than this may change places when batched otherwise
-
-
-class NotProvable(BadInput):
-    """A task that this kind of proof cannot handle; the message says why, and what to do."""
-
-
-@dataclass
-class Histories:
-    """All histories, as a trie. Node 0.. have a parent, or -1 and a call; each has what was seen last and decided."""
-
-    parent: list[int] = field(default_factory=list)
-    call: list[Call] = field(default_factory=list)
-    seen: list[Observation] = field(default_factory=list)
-    decision: list[Decision] = field(default_factory=list)
-    children: dict[tuple[int | Call, Observation], int] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.parent)
-
-    def add(self, call: Call, parent: int, seen: Observation, decision: Decision) -> int:
-        """The node of a history, which is new or known; a history that is decided in two ways is a fault."""
-        key = (call if parent < 0 else parent, seen)
-        node = self.children.get(key)
-        if node is None:
-            node = self.children[key] = len(self.parent)
-            self.parent.append(parent)
-            self.call.append(call)
-            self.seen.append(seen)
-            self.decision.append(decision)
-        elif self.decision[node] != decision:
-            raise NotProvable(
-                f"{call.program} decides {decision} and {self.decision[node]} after the same observations: it reads "
-                f"what observe does not show. npi check says more"
-            )
-        return node
-
-    def walk(self, frame: Frame) -> Iterator[int | None]:
-        """The node of each history in a frame, or None from the first on that is not among these."""
-        node: int | None = -1
-        for step in frame.steps:
-            if node is not None:
-                node = self.children.get((frame.call if node < 0 else node, step.seen))
-            yield node
-
-    def frame(self, node: int) -> Frame:
-        """The history of a node as a frame, cut short after its decision."""
-        steps: list[Step] = []
-        call = self.call[node]
-        while node >= 0:
-            steps.append(Step(self.seen[node], self.decision[node]))
-            node = self.parent[node]
-        return Frame(call, tuple(reversed(steps)))
 
 
 Key: TypeAlias = tuple[Call, State]
@@ -117,15 +66,15 @@ class Exploration:
                 f"{task.env.__name__} does not say which tapes it is made of, so its programs cannot be proved: keep "
                 f"all of its state on tapes and list their kinds in a classmethod `tapes` (docs/proof.md)"
             )
-        self.env = _watched(task.env)
         self.histories = Histories()
         self.summaries: dict[Key, _Summary] = {}
         # What is left to do: a frame, the node of its last call (or -1), and the state in which that returned.
         self.todo: list[tuple[Key, int, State]] = []
         self.known: set[tuple[Key, int, State]] = set()
+        self.path = _Path(self)
 
     def run(self) -> Iterator[tuple[int, int]]:
-        """Explore until nothing new is found; yields how many histories there are, and how many points are left."""
+        """Explore until nothing new is found; yields how many histories there are, and at least will be."""
         entries = dict.fromkeys(self.first_states())
         for program in (self.task.main, *self.task.also):
             summaries = [self.need(program, (), entry) for entry in entries]
@@ -171,22 +120,21 @@ class Exploration:
                 return
             self.go_on(*self.todo.pop())
             if count % 4096 == 0:
-                yield len(self.histories), len(self.todo)
+                yield len(self.histories), len(self.histories) + len(self.todo)
 
     def go_on(self, key: Key, node: int, state: State) -> None:
         """Go all ways through a frame from one point, each as far as the next call or the end."""
-        oracle = Oracle()
-        path = _Path(self, key, node, oracle)
+        self.path.begin(key, node)
         while True:
             with suppress(_Waits):
                 try:
-                    self.returns(key, path.run(state))
+                    self.returns(key, self.path.run(state))
                 except (AttributeError, TypeError) as error:
                     raise NotProvable(
                         f"{self.task.env.__name__} or its teacher asks what only a concrete tape or graph can answer "
                         f"({error}): use {_methods(self.kinds)} alone"
                     ) from error
-            if not oracle.advance():
+            if not self.path.oracle.advance():
                 return
 
     def returns(self, key: Key, state: State) -> None:
@@ -211,12 +159,10 @@ class _Path:
     What it did up to the node is known: it is shown the same observations again, and acts in earnest from there on.
     """
 
-    def __init__(self, exploration: Exploration, key: Key, node: int, oracle: Oracle):
-        self.exploration, self.key, self.first, self.oracle = exploration, key, node, oracle
-        self.summary = exploration.summaries[key]
-        self.before = exploration.histories.frame(node).steps if node >= 0 else ()
-        self.tapes = exploration.lazy(oracle, key[1])
-        self.env: Any = exploration.env(self.tapes, self)
+    def __init__(self, exploration: Exploration):
+        self.exploration, self.oracle = exploration, Oracle()
+        self.tapes = exploration.lazy(self.oracle, next(exploration.first_states()))
+        self.env: Any = _watched(exploration.task.env)(self.tapes, self)
         self.kept = dict(vars(self.env))
         for name, value in self.kept.items():
             parts = value if isinstance(value, tuple) else (value,)
@@ -225,6 +171,12 @@ class _Path:
                     f"{exploration.task.env.__name__} keeps {name} beside its tapes, which a proof would not see: keep "
                     f"all of its state on tapes"
                 )
+
+    def begin(self, key: Key, node: int) -> None:
+        """Take a frame, and the node of its last call, or -1."""
+        self.key, self.first = key, node
+        self.summary = self.exploration.summaries[key]
+        self.before = self.exploration.histories.frame(node).steps if node >= 0 else ()
 
     def run(self, state: State) -> State:
         """Go on from where the node's call returned in a state; returns the state in which the frame returns."""

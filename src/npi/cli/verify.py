@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -47,12 +46,7 @@ def verify(
     known = taught(network, task, find(task))
     began = time.monotonic()
     exploration = Exploration(known)
-
-    def exploring() -> Iterator[tuple[int, int]]:
-        for histories, left in exploration.run():
-            yield histories, histories + left
-
-    counted(exploring(), f"exploring {known.name}")
+    counted(exploration.run(), f"exploring {known.name}")
     explored = time.monotonic() - began
     result = compare(network, known, exploration.histories)
     took = time.monotonic() - began
