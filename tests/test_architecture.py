@@ -71,13 +71,14 @@ BELOW = {  # what a module may import from the package, as in the order of the p
     "drill": {"invention", "lessons", "model", "practice"},
     "train": {"drill", "encoders", "lessons", "model", "practice", "program", "task", "vary"},
     "teaching": {"encoders", "lessons", "model", "program", "task", "train"},
-    "verify": {"graph", "lazy", "lazygraph", "model", "neural", "program", "tape", "task"},
+    "histories": {"program", "task"},
+    "verify": {"graph", "histories", "lazy", "lazygraph", "model", "neural", "program", "tape", "task"},
     "constants": {"task"},
     "formula": set(),
     "body": {"compiled", "formula", "program"},
     "decompile": {"body", "compiled", "constants", "program", "task"},
-    "compiled": {"disk", "interpret", "program", "task", "verify"},  # the last for its types alone
-    "proving": {"model", "program", "task", "train", "verify"},
+    "compiled": {"disk", "histories", "interpret", "program", "task"},  # the second for its types alone
+    "proving": {"histories", "model", "program", "task", "train", "verify"},
     "neural": {"encoders", "picture", "program", "task", "interpret", "model"},
     "checkpoint": {"disk", "model", "models", "task", "train"},
     "progress": {"train"},
