@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from multiprocessing import get_context
 from random import Random
 from statistics import median
 from typing import Any
@@ -32,6 +29,7 @@ from npi.interpret import Memo, run, run_all
 from npi.lessons import Lessons
 from npi.model import NPI
 from npi.neural import Neural
+from npi.pool import processes
 from npi.program import Frame, Limits
 from npi.provability import Proof, prove
 from npi.proving import Prover
@@ -329,11 +327,8 @@ def _map(function: Callable, jobs: list[tuple], workers: int) -> Iterator:
     if workers == 1:
         yield from (function(*job) for job in jobs)
         return
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), signal.signal, (signal.SIGINT, signal.SIG_DFL))
-    try:
+    with processes(workers) as pool:
         yield from pool.map(function, *zip(*jobs, strict=True))
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def _trial(name: str, teacher: str, seed: int, judged: bool, device: str, workers: int) -> Trial:

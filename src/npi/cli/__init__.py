@@ -19,6 +19,7 @@ from npi.cli.compile import compile
 from npi.cli.decompile import decompile
 from npi.cli.export import export
 from npi.cli.measure import bench, check, evaluate
+from npi.cli.reproduce import reproduce
 from npi.cli.run import demo, run
 from npi.cli.teach import teach
 from npi.cli.train import train
@@ -26,7 +27,7 @@ from npi.cli.verify import verify
 from npi.task import BadInput
 
 app = tyro.extras.SubcommandApp()
-for command in (demo, run, train, teach, evaluate, check, verify, compile, decompile, bench, cars, export):
+for command in (demo, run, train, teach, evaluate, check, verify, compile, decompile, bench, reproduce, cars, export):
     app.command(command)
 
 

@@ -1,0 +1,89 @@
+"""What several experiments do: teach NPI from traces, a baseline from answers, and judge both by length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from random import Random
+from typing import Any
+
+import torch
+
+from npi import tasks
+from npi.baselines import BASELINES, Baseline, FitConfig, Network, fit, right
+from npi.evaluation import judge
+from npi.interpret import Memo
+from npi.model import NPI
+from npi.neural import Neural
+from npi.task import Task
+from npi.train import FAST, TrainConfig, begin, follows
+
+LONG = 60  # from this length on, loops are judged by the frames of the teacher's run
+
+
+def npi_task(name: str, teacher: str, sizes: Sequence[int], examples: int) -> Task:
+    return replace(tasks.find(name, teacher), sizes=tuple(sizes), examples=examples)
+
+
+def learn_npi(task: Task, seed: int, config: TrainConfig = FAST) -> tuple[NPI, dict[str, Any]]:
+    """Train NPI on a task's traces until every frame is right; also how that went."""
+    training = begin([task], config, seed)
+    first = None
+    for metrics in training.run():
+        if metrics.learnt and first is None:
+            first = metrics.update
+    return training.average, {"learnt": training.learnt, "updates_to_learn": first, "frames": len(training.lessons)}
+
+
+def problems_of(task: Task, size: int, count: int) -> list[Any]:
+    """Random problems to judge by, the same for whoever is judged, and none of those that are taught."""
+    rng = Random(f"judged {task.name} {size}")
+    return [task.sample(rng, size) for _ in range(count)]
+
+
+def judge_npi(model: NPI, task: Task, lengths: Sequence[int], count: int) -> Iterator[dict[str, int]]:
+    """How many problems of each length are answered rightly.
+
+    Loops over long inputs are asked about all frames of the teacher's run at once instead of being run: right there
+    means that the trace is the teacher's, and so that the answer is right.
+    """
+    decider = Memo(Neural(model, task.env))
+    for length in lengths:
+        problems = problems_of(task, length, count)
+        if task.teacher == "loop" and task.name != "addition" and length > LONG:
+            answers = sum(follows(model, task, problem) for problem in problems)
+        else:
+            answers = judge(task, decider, problems).answers
+        yield {"length": length, "problems": count, "right": answers}
+
+
+def learn_baseline(
+    name: str, task: Task, seed: int, device: str, updates: int, checked: int = 256
+) -> tuple[Network, Baseline, float]:
+    """Train a baseline on the answers of a task's examples; also how it did on others of the same lengths."""
+    baseline = BASELINES[name]
+    examples = [baseline.layout(problem) for problem in task.examples_of(seed)]
+    rng = Random(f"held back {task.name} {seed}")
+    held_back = [baseline.layout(task.sample(rng, rng.choice(task.sizes))) for _ in range(checked)]
+    torch.manual_seed(seed)
+    network = baseline.network().to(device)
+    share = 0.0
+    for progress in fit(
+        network, examples, held_back, FitConfig(updates=updates, judge_every=max(1, updates // 20)), seed
+    ):
+        share = progress.held_back
+    return network, baseline, share
+
+
+def judge_baseline(
+    network: Network, baseline: Baseline, task: Task, lengths: Sequence[int], count: int, at_once: int = 256
+) -> Iterator[dict[str, int]]:
+    """The same for a baseline; where two lengths running have no right answer, longer ones are not tried."""
+    none = 0
+    for length in lengths:
+        examples = [baseline.layout(problem) for problem in problems_of(task, length, count)]
+        answers = sum(right(network, examples, at_once))
+        yield {"length": length, "problems": count, "right": answers}
+        none = none + 1 if not answers else 0
+        if none == 2:
+            return

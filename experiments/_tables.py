@@ -1,0 +1,117 @@
+"""Results as Markdown tables and figures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import mean
+from typing import Any, TypeVar
+
+from npi.evaluation import interval
+from npi.experiment import Run
+
+Kind = TypeVar("Kind", bound=Hashable)
+COLOURS = ("#0b5394", "#6aa84f", "#cc4125", "#e69138", "#674ea7", "#666666")
+MARKS = "os^Dv*"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
+
+
+def by(runs: Iterable[Run], kind: Callable[[Run], Kind]) -> dict[Kind, list[Run]]:
+    groups: dict[Kind, list[Run]] = defaultdict(list)
+    for run in runs:
+        groups[kind(run)].append(run)
+    return groups
+
+
+def shares(runs: Sequence[Run]) -> dict[int, list[float]]:
+    """At each length, the share of right answers of each run."""
+    found: dict[int, list[float]] = defaultdict(list)
+    for run in runs:
+        for score in run.result["scores"]:
+            found[score["length"]].append(score["right"] / score["problems"])
+    return dict(sorted(found.items()))
+
+
+def percent(values: Sequence[float]) -> str:
+    """The mean of some shares, and the least and greatest where they differ."""
+    low, high = min(values), max(values)
+    spread = "" if low == high else f" ({_short(low)} to {_short(high)})"
+    return f"{_short(mean(values))} %{spread}"
+
+
+def _short(share: float) -> str:
+    text = f"{100 * share:.1f}"
+    return text.removesuffix(".0")
+
+
+def counted(right: int, problems: int) -> str:
+    """A share with its interval."""
+    low, high = interval(right, problems)
+    return f"{_short(right / problems)} % ({100 * low:.1f} to {100 * high:.1f}) of {problems:,}"
+
+
+def by_length(groups: Mapping[str, Sequence[Run]]) -> str:
+    """A row for each learner, a column for each length: the mean over seeds, and its spread."""
+    found = {name: shares(runs) for name, runs in groups.items()}
+    lengths = sorted({length for scores in found.values() for length in scores})
+    rows = [
+        [name, len(groups[name]), *(percent(scores[length]) if length in scores else "" for length in lengths)]
+        for name, scores in found.items()
+    ]
+    return table(["length", "seeds", *map(str, lengths)], rows)
+
+
+def draw_lines(
+    path: Path,
+    lines: Mapping[str, Mapping[int, Sequence[float]]],
+    across: str,
+    up: str = "right answers, %",
+    trained: tuple[float, str] | None = None,
+    scale: float = 100,
+    logarithmic: bool = False,
+    ticks: Sequence[int] = (),
+) -> None:
+    """A line through the means of each learner, with a band from the least to the greatest of its seeds."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), dpi=120, layout="constrained")
+    for index, (name, points) in enumerate(lines.items()):
+        x = list(points)
+        middle, low, high = ([scale * of(points[at]) for at in x] for of in (mean, min, max))
+        colour = COLOURS[index % len(COLOURS)]
+        axes.plot(x, middle, color=colour, marker=MARKS[index % len(MARKS)], markersize=5, label=name)
+        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+    if trained is not None:
+        axes.axvline(trained[0], color="black", linewidth=0.8, linestyle=":")
+        axes.annotate(
+            trained[1], (trained[0], 0.5), xycoords=("data", "axes fraction"), rotation=90,
+            xytext=(-10, 0), textcoords="offset points", fontsize=9, va="center",
+        )  # fmt: skip
+    axes.set_xscale("log", base=2 if logarithmic else 10)
+    if logarithmic:
+        axes.set_yscale("log")
+    elif scale == 100:
+        axes.set_ylim(-3, 103)
+    places = ticks or sorted({x for points in lines.values() for x in points})
+    axes.set_xticks(places, [f"{x:,}" for x in places])
+    axes.minorticks_off()
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False, loc="best")
+    figure.savefig(path, metadata={"Software": None})
+    pyplot.close(figure)
+
+
+def seeds(count: int, kinds: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Settings with each seed, the first seed of all kinds first."""
+    kinds = list(kinds)
+    return [{**kind, "seed": seed} for seed in range(count) for kind in kinds]

@@ -1,0 +1,109 @@
+"""What training has to remember for the backward pass: of a program's frames, and of its run as one flat sequence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+from _tables import by, draw_lines, table
+
+from npi import tasks
+from npi.experiment import Experiment, Run
+from npi.lessons import Lessons, programs_of
+from npi.model import NPI, ModelConfig
+from npi.program import Call, Frame, record
+from npi.train import loss_of, outputs
+
+NAMES = {
+    "flat": "the run as one sequence",
+    "loop": "longest frame, loop",
+    "recursive": "longest frame, recursive",
+}
+
+
+def runs(quick: bool) -> list[dict[str, Any]]:
+    lengths = (3, 6) if quick else (5, 10, 20, 40, 80)
+    return [{"what": what, "length": length, "seed": 0} for length in lengths for what in NAMES]
+
+
+def measure(device: str, what: str, length: int, seed: int) -> dict[str, Any]:
+    task = tasks.find("sorting", "loop" if what == "flat" else what)
+    frames = record(task.env.of(task.sample(Random(seed), length)), task.main)
+    programs = programs_of((task.env.__name__, frame) for frame in frames)
+    if what == "flat":
+        frames = [Frame(Call(task.main.name), tuple(step for frame in frames for step in frame.steps))]
+    longest = max(frames, key=lambda frame: len(frame.steps))
+    torch.manual_seed(seed)
+    model = NPI(ModelConfig.of([task.env]), programs)
+    lessons = Lessons([(task.env.__name__, longest)], programs)
+    return {"steps": len(longest.steps), "bytes": remembered(model, lessons)}
+
+
+def remembered(model: NPI, lessons: Lessons) -> int:
+    """The bytes kept from the forward pass to the backward pass, without the weights."""
+    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    kept: dict[int, int] = {}
+
+    def keep(tensor: torch.Tensor) -> torch.Tensor:
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in own:
+            kept[storage.data_ptr()] = storage.nbytes()
+        return tensor
+
+    def see(env: str, which: torch.Tensor) -> torch.Tensor:
+        raise AssertionError(f"{env} shows no pictures")
+
+    batch = lessons.batch(np.arange(len(lessons)))
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        loss = loss_of(outputs(model, lessons, batch, see), batch).mean()
+    loss.backward()
+    return sum(kept.values())
+
+
+def growth(made: Sequence[Run], of: str) -> float:
+    """The power of the length with which something grows, between the two greatest lengths."""
+    small, large = sorted(made, key=lambda run: run.settings["length"])[-2:]
+    ratio = large.settings["length"] / small.settings["length"]
+    return math.log(large.result[of] / small.result[of]) / math.log(ratio)
+
+
+def report(made: Sequence[Run]) -> str:
+    groups = by(made, lambda run: run.settings["what"])
+    lengths = sorted({run.settings["length"] for run in made})
+    rows = []
+    for what, name in NAMES.items():
+        cells = {run.settings["length"]: run.result for run in groups.get(what, [])}
+        line = [
+            f"{cells[n]['steps']:,} steps, {cells[n]['bytes'] / 2**20:,.1f} MiB" if n in cells else "" for n in lengths
+        ]
+        rows.append([name, *line, f"N^{growth(groups[what], 'bytes'):.1f}"])
+    return (
+        "Bubble sort of N digits: steps of the longest sequence that is learnt from, and bytes kept between the "
+        "forward and the backward pass of one such sequence by the paper's core (2 x 256), counted where autograd "
+        "saves them. The last column is how they grow between the two "
+        f"longest.\n\n{table(['N', *map(str, lengths), 'growth'], rows)}"
+    )
+
+
+def figure(made: Sequence[Run], path: Path) -> None:
+    lines = {
+        NAMES[what]: {run.settings["length"]: [run.result["bytes"] / 2**20] for run in group}
+        for what, group in by(made, lambda run: run.settings["what"]).items()
+    }
+    draw_lines(path, lines, "length of the array", "MiB kept for the backward pass", scale=1, logarithmic=True)
+
+
+EXPERIMENT = Experiment(
+    "Memory of training on frames (C10)",
+    "The paper: training on the frames of subprograms needs memory that grows with N for bubble sort, a flat trace "
+    "with N squared.",
+    runs,
+    measure,
+    report,
+    figure,
+)

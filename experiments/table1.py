@@ -1,0 +1,116 @@
+"""The paper's Table 1: right answers of one network for one task, for all tasks, and after MAX was taught to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from _learners import learn_npi
+from _tables import counted, table
+
+from npi import tasks
+from npi.cars.views import Car, render_all
+from npi.checkpoint import load_model
+from npi.evaluation import judge
+from npi.experiment import Experiment, Run
+from npi.interpret import Memo
+from npi.model import NPI
+from npi.neural import Neural
+from npi.tasks import cars
+from npi.teaching import teach
+from npi.train import PICTURES, begin
+
+ROWS = {
+    "addition": ("addition, 10 digits", (100, 97.0, 97.0)),
+    "sorting": ("sorting, length 5", (100, 100, 100)),
+    "cars seen": ("cars seen, poses held out", (89.5, 91.4, 91.4)),
+    "cars unseen": ("cars unseen", (88.7, 89.9, 89.9)),
+    "maximum": ("MAX, length 5", (None, None, 100)),
+    "maximum 50": ("MAX, length 50", (None, None, None)),
+}
+COLUMNS = {"single": "one task", "multi": "three tasks", "max": "and MAX"}
+
+
+def runs(quick: bool) -> list[dict[str, Any]]:
+    count = {"problems": 20 if quick else 1000, "cars": 2 if quick else 125}
+    if quick:
+        return [{"model": "multi", "rows": ["addition", "sorting"], "seed": 0, **count}]
+    single = [["cars seen", "cars unseen"], ["addition"], ["sorting"]]
+    both = ["addition", "sorting", "cars seen", "cars unseen"]
+    kinds = [("single", rows) for rows in single] + [
+        ("multi", both),
+        ("max", [*both, "maximum"]),
+        ("max", ["maximum 50"]),
+    ]
+    return [{"model": model, "rows": rows, "seed": 0, **count} for model, rows in kinds]
+
+
+def measure(device: str, model: str, rows: list[str], seed: int, problems: int, cars: int) -> dict[str, Any]:
+    network = trained(model, rows[0].split()[0], seed, device)
+    return {"scores": dict(scores(network, rows, problems, cars))}
+
+
+def trained(model: str, task: str, seed: int, device: str) -> NPI:
+    """The network of a column: trained here, as it comes with npi, or that taught MAX."""
+    if model == "multi":
+        return load_model()
+    if model == "max":
+        taught = teach(load_model(), tasks.find("maximum"), seed=seed)
+        if not taught.learnt:
+            raise RuntimeError("MAX was not learnt")
+        return taught.model
+    if task != "cars":
+        return learn_npi(tasks.find(task), seed)[0]
+    for _ in cars.prepare():
+        pass
+    training = begin([tasks.find("cars")], PICTURES, seed, device)
+    for _ in training.run():
+        pass
+    return training.average.to("cpu")
+
+
+def scores(model: NPI, rows: Sequence[str], problems: int, count: int) -> Iterator[tuple[str, list[int]]]:
+    """Of each row, how many problems were solved, and how many there were."""
+    for row in rows:
+        name, *rest = row.split()
+        task = tasks.find(name)
+        if name == "cars":
+            of = {
+                "seen": cars.held_out_starts(cars.SEEN[:count]),
+                "unseen": cars.all_starts([Car(cars.UNSEEN.start + index) for index in range(count)]),
+            }[rest[0]]
+            for _ in render_all(list(dict.fromkeys(problem.car for problem in of))):
+                pass
+            score = judge(task, Neural(model, task.env), of)
+        else:
+            size = int(rest[0]) if rest else {"addition": 10}.get(name, 5)
+            score = judge(task, Memo(Neural(model, task.env)), task.problems(size, problems, 0))
+        yield row, [score.answers, score.problems]
+
+
+def report(made: Sequence[Run]) -> str:
+    cells = {(run.settings["model"], row): score for run in made for row, score in run.result["scores"].items()}
+    rows = []
+    for row, (what, paper) in ROWS.items():
+        line = [what]
+        for column, published in zip(COLUMNS, paper, strict=True):
+            score = cells.get((column, row))
+            ours = "" if score is None else counted(*score)
+            line.append(ours if published is None else f"{ours} [{published}]")
+        rows.append(line)
+    return (
+        "Right answers, with the interval and the number of problems; in brackets the paper's figures. The second "
+        "column is the model that comes with npi, the third the same after `npi teach maximum`; those of the first "
+        "are trained for the purpose. Cars start from every pose, not only from those at most four steps "
+        f"away.\n\n{table(['', *COLUMNS.values()], rows)}"
+    )
+
+
+EXPERIMENT = Experiment(
+    "Table 1: one task, three tasks, and MAX (C5, C6, C8)",
+    "The paper: one network runs all tasks nearly as well as a network for each, and learns MAX with everything else "
+    "frozen.",
+    runs,
+    measure,
+    report,
+)
