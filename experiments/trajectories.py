@@ -16,7 +16,7 @@ from npi.experiment import Experiment, Run
 from npi.interpret import Memo, run
 from npi.neural import Neural
 from npi.program import ACT
-from npi.tasks.cars import TARGET, CarProblem, Pose
+from npi.tasks.cars import TARGET, CarProblem, CarScene, Pose
 
 STARTS = ((-60, 45), (45, 0), (-30, 60), (75, 15), (30, 30), (-75, 30))
 FIRST = 1_000_000
@@ -29,9 +29,10 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 
 def measure(device: str, car: int, start: list[int], seed: int) -> dict[str, Any]:
     task = tasks.find("cars")
-    scene = task.env.of(CarProblem(Car(car), Pose(*start), TARGET))
+    problem = CarProblem(Car(car), Pose(*start), TARGET)
+    scene = CarScene.of(problem)
     trace = run(scene, task.call, Memo(Neural(load_model(), task.env)))
-    again = task.env.of(CarProblem(Car(car), Pose(*start), TARGET))
+    again = CarScene.of(problem)
     way = [list(again.pose)]
     for decision in trace.decisions:
         if decision is not None and decision.program == ACT:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,14 @@ from npi.cli.named import Device, device_named, positive
 from npi.task import BadInput
 
 if TYPE_CHECKING:
-    from npi.experiment import Experiment, Run
+    from npi.experiment import Experiment, Failure, Results, Run
+
+INTRODUCTION = """# Results
+
+What the paper says and what this project gets. `npi reproduce` writes this page from the files in
+`experiments/results`, which hold every run: its settings and seed, what was measured, how long it took, and on which
+machine.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +41,9 @@ class Place:
             return cls(scripts, out, out, out / "results.md")
         docs = scripts.absolute().parent / "docs"
         return cls(scripts, scripts / "results", docs / "figures", docs / "results.md")
+
+    def file(self, name: str) -> Path:
+        return self.results / f"{name}.json"
 
 
 def reproduce(
@@ -58,63 +69,63 @@ def reproduce(
     """
     from npi import experiment
     from npi.disk import check_place
-    from npi.progress import counted
 
     positive(workers=workers)
-    place = Place.of(folder, quick)
     known = experiment.names(folder)
-    chosen = known if names == ("all",) else list(dict.fromkeys(names))
-    found = {name: experiment.find(folder, name) for name in chosen}
-    where = device_named(device).type
+    chosen = known if "all" in names else list(dict.fromkeys(names))
+    if not chosen:
+        raise BadInput(f"say which experiment, or all: there are {', '.join(known)}")
+    for name in chosen:
+        experiment.find(folder, name)
+    place, where = Place.of(folder, quick), device_named(device).type
     check_place(place.results)
     if fresh:
         for name in chosen:
-            (place.results / f"{name}.json").unlink(missing_ok=True)
-    opened = {name: experiment.Results(place.results / f"{name}.json", one) for name, one in found.items()}
-    failures: list[tuple[str, experiment.Failure]] = []
-    for name, one in found.items():
-        results, wanted = opened[name], one.runs(quick)
-        missing = len(results.missing(wanted))
-        if not missing:
-            continue
-
-        def making(name: str = name, results: experiment.Results = results, wanted: Sequence = wanted) -> Iterator:
-            done = len(wanted) - len(results.missing(wanted))
-            yield done, len(wanted)
-            for run in experiment.perform(folder, name, results, wanted, workers, where):
-                done += 1
-                if isinstance(run, experiment.Failure):
-                    failures.append((name, run))
-                elif not sys.stderr.isatty():
-                    took = f"{run.seconds:.1f} s"
-                    print(f"{name}: {done} of {len(wanted)} runs, {run.settings}, {took}", file=sys.stderr, flush=True)
-                yield done, len(wanted)
-
-        counted(making(), f"{name}, {missing} of {len(wanted)} runs to make")
+            place.file(name).unlink(missing_ok=True)
+    wanted = [name for name in known if name in chosen or place.file(name).exists()]
+    found = {name: experiment.find(folder, name) for name in wanted}
+    results = {name: experiment.Results(place.file(name), one) for name, one in found.items()}
+    failures = [
+        (name, failure)
+        for name in chosen
+        for failure in _make_all(folder, name, results[name], found[name].runs(quick), workers, where)
+    ]
     for name, failure in failures:
         print(f"npi: {name} {failure.settings} failed: {failure.error}", file=sys.stderr)
-    for name in known:
-        one = found.get(name) or experiment.find(folder, name)
-        if name not in opened and (place.results / f"{name}.json").exists():
-            opened[name] = experiment.Results(place.results / f"{name}.json", one)
-        found[name] = one
-    write_page(
-        place, {name: (found[name], opened[name].of(found[name].runs(quick))) for name in known if name in opened}
-    )
+    _write_page(place, {name: (one, results[name], one.runs(quick)) for name, one in found.items()})
     print(f"wrote {place.page}")
     return int(bool(failures))
 
 
-def write_page(place: Place, made: dict[str, tuple[Experiment, list[Run]]]) -> None:
+def _make_all(folder: Path, name: str, results: Results, wanted: Sequence, workers: int, device: str) -> list[Failure]:
+    """Make the runs that are missing, with a bar, or a line for each where there is no terminal."""
+    from npi.experiment import Failure, perform
+    from npi.progress import counted
+
+    failures: list[Failure] = []
+    before = len(wanted) - len(results.missing(wanted))
+
+    def making() -> Iterator[tuple[int, int]]:
+        for done, run in enumerate(perform(folder, name, results, wanted, workers, device), before + 1):
+            if isinstance(run, Failure):
+                failures.append(run)
+            elif not sys.stderr.isatty():
+                what = f"{name}: {done} of {len(wanted)} runs, {run.seconds:.1f} s, {run.settings}"
+                print(what, file=sys.stderr, flush=True)
+            yield done, len(wanted)
+
+    if before < len(wanted):
+        counted(making(), name)
+    return failures
+
+
+def _write_page(place: Place, made: dict[str, tuple[Experiment, Results, Sequence]]) -> None:
     """What all experiments found, each with its figure, drawn anew from the results."""
     from npi.disk import write
 
-    parts = [
-        "# Results\n\nWhat the paper says and what this project gets, written by `npi reproduce` from the files in "
-        "`experiments/results`, which hold every run: its settings and seed, what was measured, how long it took, and "
-        "on which machine. Shares are of problems; intervals are 95 % (Wilson's) unless said otherwise.\n"
-    ]
-    for name, (one, runs) in made.items():
+    parts = [INTRODUCTION]
+    for name, (one, results, wanted) in made.items():
+        runs = results.of(wanted)
         if not runs:
             continue
         parts.append(f"## {one.title}\n\n{one.paper}\n\n{one.report(runs).strip()}\n")
@@ -124,26 +135,28 @@ def write_page(place: Place, made: dict[str, tuple[Experiment, list[Run]]]) -> N
             try:
                 one.figure(runs, file)
             except ModuleNotFoundError as error:
-                raise BadInput(f"figures are drawn by {error.name}: pip install 'npi[experiments]'") from error
+                raise BadInput(
+                    f"figures are drawn by {error.name}, which is not installed; the runs are kept. Install it with: "
+                    f"pip install 'npi[experiments]'"
+                ) from error
             parts.append(f"![{one.title}]({file.relative_to(place.page.parent)})\n")
-        lost = len(one.runs(place.results.name == "quick")) - len(runs)
-        rest = f"; {lost} runs are still to be made" if lost else ""
-        parts.append(f"`npi reproduce {name}`: {len(runs)} runs, {_hours(runs)} of work, on {_machines(runs)}{rest}.\n")
+        missing = len(wanted) - len(runs)
+        rest = f" **{missing} runs are still to be made.**" if missing else ""
+        parts.append(f"`npi reproduce {name}`: {len(runs)} runs, {_work(runs)}, on {_machines(runs)}.{rest}\n")
     write(place.page, "\n".join(parts).encode())
 
 
-def _hours(runs: Sequence[Run]) -> str:
+def _work(runs: Sequence[Run]) -> str:
     minutes = sum(run.seconds for run in runs) / 60
-    return f"{minutes / 60:.1f} hours" if minutes >= 90 else f"{minutes:.0f} minutes"
+    return f"{minutes / 60:.1f} hours in all" if minutes >= 90 else f"{minutes:.1f} minutes in all"
 
 
 def _machines(runs: Sequence[Run]) -> str:
-    """Where the runs were made, in words, the most usual first."""
-    counts: dict[str, int] = {}
+    """Where runs were made, the most usual machine first."""
+    counts: Counter[str] = Counter()
     for run in runs:
         at = run.where
-        gpu = f"{at['gpu']}, " if at["gpu"] else ""
-        what = f"{gpu}{at['processor']} ({at['threads']} of {at['cores']} cores a run), torch {at['torch']}"
-        counts[what] = counts.get(what, 0) + 1
-    ordered = sorted(counts, key=lambda what: -counts[what])
-    return "; ".join(what if len(ordered) == 1 else f"{what}: {counts[what]} runs" for what in ordered)
+        gpu = f" and {at['gpu']}" if at["gpu"] else ""
+        cores = f"{at['threads']} of {at['cores']} cores a run"
+        counts[f"{at['processor']} ({cores}){gpu}, torch {at['torch']}"] += 1
+    return "; ".join(f"{what}: {count}" if len(counts) > 1 else what for what, count in counts.most_common())

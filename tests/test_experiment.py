@@ -1,0 +1,184 @@
+"""Experiments: every run is kept, none is made twice, and none is mixed with those of another version."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from npi import experiment
+from npi.experiment import Experiment, Failure, Results, Run, perform
+from npi.task import BadInput
+
+REAL = Path(__file__).parents[1] / "experiments"
+SCRIPT = """
+import time
+from pathlib import Path
+from npi.experiment import Experiment
+
+def runs(quick):
+    return [{"number": number, "seed": 0} for number in range(2 if quick else 4)]
+
+def measure(device, number, seed):
+    with open(Path(__file__).with_name("made.txt"), "a") as file:
+        file.write(f"{number}\\n")
+    if Path(__file__).with_name(f"break{number}").exists():
+        raise ValueError(f"{number} is broken")
+    if Path(__file__).with_name("slow").exists() and number:
+        time.sleep(60)
+    return {"square": number * number}
+
+def report(made):
+    return ", ".join(str(run.result["square"]) for run in made)
+
+EXPERIMENT = Experiment("Squares", "The paper: squares are squares.", runs, measure, report)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """An experiment of four runs, which writes down each that it makes."""
+    place = tmp_path / "experiments"
+    place.mkdir()
+    (place / "squares.py").write_text(SCRIPT)
+    return place
+
+
+def made(folder):
+    return sorted((folder / "made.txt").read_text().split())
+
+
+def test_every_run_is_kept_and_none_is_made_twice(npi, folder):
+    code, out, err = npi("reproduce", "squares", "--folder", folder)
+    page = folder.parent / "docs" / "results.md"
+    assert (code, out) == (0, f"wrote {page}\n")
+    assert "squares: 4 of 4 runs" in err
+    kept = json.loads((folder / "results" / "squares.json").read_text())
+    assert sorted(run["result"]["square"] for run in kept["runs"]) == [0, 1, 4, 9]
+    assert all(run["where"]["torch"] and run["seconds"] >= 0 for run in kept["runs"])
+    text = page.read_text()
+    assert "## Squares\n\nThe paper: squares are squares.\n\n0, 1, 4, 9\n" in text
+    assert "`npi reproduce squares`: 4 runs" in text
+    page.unlink()
+    assert npi("reproduce", "all", "--folder", folder)[0] == 0
+    assert made(folder) == ["0", "1", "2", "3"]
+    assert page.read_text() == text
+    assert npi("reproduce", "all", "--fresh", "--folder", folder)[0] == 0
+    assert len(made(folder)) == 8
+
+
+def test_quick_runs_have_a_place_of_their_own(npi, folder):
+    assert npi("reproduce", "all", "--quick", "--folder", folder)[0] == 0
+    assert made(folder) == ["0", "1"]
+    assert "0, 1\n" in (folder / "quick" / "results.md").read_text()
+    assert not (folder / "results").exists()
+    assert not (folder.parent / "docs").exists()
+
+
+def test_a_run_that_fails_is_named_and_made_again(npi, folder):
+    (folder / "break2").touch()
+    code, _, err = npi("reproduce", "squares", "--workers", "2", "--folder", folder)
+    assert code == 1
+    assert "squares {'number': 2, 'seed': 0} failed: ValueError: 2 is broken" in err
+    assert "**1 runs are still to be made.**" in (folder.parent / "docs" / "results.md").read_text()
+    (folder / "break2").unlink()
+    assert npi("reproduce", "squares", "--folder", folder)[0] == 0
+    assert made(folder) == ["0", "1", "2", "2", "3"]
+
+
+def test_an_interrupted_experiment_goes_on_where_it_was(folder):
+    (folder / "slow").touch()
+    command = [sys.executable, "-m", "npi.cli", "reproduce", "squares", "--folder", str(folder)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    kept = folder / "results" / "squares.json"
+    deadline = time.monotonic() + 60
+    while not kept.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "Traceback" not in err
+    assert [run["settings"]["number"] for run in json.loads(kept.read_text())["runs"]] == [0]
+    (folder / "slow").unlink()
+    assert subprocess.run(command, check=False, capture_output=True).returncode == 0
+    assert made(folder).count("0") == 1
+    assert len(json.loads(kept.read_text())["runs"]) == 4
+
+
+def test_runs_of_two_versions_are_not_mixed(npi, folder):
+    assert npi("reproduce", "squares", "--folder", folder)[0] == 0
+    kept = folder / "results" / "squares.json"
+    now = kept.read_text()
+    kept.write_text(now.replace('"npi": "', '"npi": "9.'))
+    code, _, err = npi("reproduce", "squares", "--folder", folder)
+    assert code == 2
+    assert "another version (npi 9." in err
+    assert "--fresh" in err
+    (folder / "squares.py").write_text(SCRIPT.replace("report)", "report, revision=2)"))
+    kept.write_text(now)
+    assert "(revision 1 there, 2 here)" in npi("reproduce", "squares", "--folder", folder)[2]
+    assert kept.read_text() == now
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"runs": [{"what": 1}]}', '{"runs": 3}', "{cut"])
+def test_a_file_that_is_no_results_is_refused(npi, folder, text):
+    (folder / "results").mkdir()
+    (folder / "results" / "squares.json").write_text(text)
+    code, _, err = npi("reproduce", "squares", "--folder", folder)
+    assert code == 2
+    assert "squares.json" in err
+    assert (folder / "results" / "squares.json").read_text() == text
+
+
+def test_wrong_words_are_answered(npi, folder, tmp_path):
+    assert "did you mean 'squares'?" in npi("reproduce", "square", "--folder", folder)[2]
+    assert "there are: squares" in npi("reproduce", "xyz", "--folder", folder)[2]
+    assert "there are squares" in npi("reproduce", "--folder", folder)[2]
+    assert "copy of the repository" in npi("reproduce", "all", "--folder", tmp_path / "nowhere")[2]
+    assert "--workers is 0" in npi("reproduce", "all", "--workers", "0", "--folder", folder)[2]
+    (folder / "broken.py").write_text("import nothing_of_this_name")
+    assert "broken.py cannot be used: ModuleNotFoundError" in npi("reproduce", "all", "--folder", folder)[2]
+    (folder / "broken.py").write_text("EXPERIMENT = 3")
+    assert "not an npi.experiment.Experiment" in npi("reproduce", "all", "--folder", folder)[2]
+
+
+def test_a_disk_that_is_full_loses_nothing(folder, monkeypatch):
+    one = experiment.find(folder, "squares")
+    results = Results(folder / "results" / "squares.json", one)
+    wanted = one.runs(False)
+    results.add(Run(wanted[0], {"square": 0}, 1.0, {}))
+    before = results.path.read_text()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(BadInput, match=r"squares.json could not be written: No space left on device; .* untouched"):
+        results.add(Run(wanted[1], {"square": 1}, 1.0, {}))
+    assert results.path.read_text() == before
+
+
+def test_performing_yields_runs_and_failures(folder):
+    (folder / "break1").touch()
+    one = experiment.find(folder, "squares")
+    results = Results(folder / "results" / "squares.json", one)
+    events = list(perform(folder, "squares", results, one.runs(True), 1, "cpu"))
+    assert [type(event) for event in events] == [Run, Failure]
+    assert results.of(one.runs(True)) == [events[0]]
+
+
+@pytest.mark.parametrize("name", experiment.names(REAL))
+def test_what_is_kept_of_the_real_ones_can_be_read_and_reported(name):
+    one = experiment.find(REAL, name)
+    assert isinstance(one, Experiment)
+    settings = one.runs(False)
+    assert len({json.dumps(run, sort_keys=True) for run in settings}) == len(settings)
+    path = REAL / "results" / f"{name}.json"
+    if path.exists():
+        runs = Results(path, one).of(settings)
+        assert runs
+        assert one.report(runs)
