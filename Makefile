@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 
 CERTIFICATES = src/npi/models/default
 
-.PHONY: demo test lint bench verify certificates clean
+.PHONY: demo test lint bench verify certificates quick clean
 
 demo: $(VENV)/.installed
 	$(BIN)/npi demo
@@ -28,6 +28,10 @@ verify: $(VENV)/.installed
 certificates: $(VENV)/.installed
 	$(BIN)/npi verify addition --certificate $(CERTIFICATES)/addition.certificate.json
 	$(BIN)/npi verify sorting --certificate $(CERTIFICATES)/sorting.certificate.json
+
+# a few small runs of every experiment
+quick: $(VENV)/.installed-dev
+	$(BIN)/npi reproduce all --quick --fresh --workers 2
 
 $(VENV)/.installed: pyproject.toml
 	@echo "setting up $(VENV): fetching PyTorch takes some minutes the first time"

@@ -109,6 +109,18 @@ def test_an_interrupted_experiment_goes_on_where_it_was(folder):
     assert len(json.loads(kept.read_text())["runs"]) == 4
 
 
+def test_runs_end_with_the_command_that_made_them(folder):
+    """However it ends: a run left over would go on for hours."""
+    (folder / "slow").touch()
+    command = [sys.executable, "-m", "npi.cli", "reproduce", "squares", "--folder", str(folder)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    deadline = time.monotonic() + 60
+    while not (folder / "results" / "squares.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.kill()
+    process.communicate(timeout=30)  # the workers hold this end of the pipe too: it closes when they are gone
+
+
 def test_runs_of_two_versions_are_not_mixed(npi, folder):
     assert npi("reproduce", "squares", "--folder", folder)[0] == 0
     kept = folder / "results" / "squares.json"

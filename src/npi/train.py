@@ -39,6 +39,8 @@ class TrainConfig:
     steps                   how many steps the frames of each kind may have together: fewer long frames are drawn
     updates                 give up after so many
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
+    prior                   how strongly weights are drawn to nothing: weight decay, times the number of distinct frames,
+                            since what is assumed counts the less the more is shown
     decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
                             at this share of itself
     anneal                  instead, the rate falls along a cosine, to that share at the last of `updates`
@@ -66,6 +68,7 @@ class TrainConfig:
     beta2: float = 0.98
     clip: float = 0.3
     warmup: int = 20
+    prior: float = 0.0
     decay: float = 0.5
     decay_every: int = 300
     floor: float = 0.05
@@ -253,8 +256,15 @@ class Training:
         self.model, self.lessons, self.config, self.seed, self.drill = model, lessons, config, seed, drill
         self.average = copy.deepcopy(model).requires_grad_(False) if config.average else model
         self.average.lstm.flatten_parameters()  # a copy's weights lie apart, which slows CUDA down
-        self.optimizer = torch.optim.Adam(
-            dict(self.named_parameters()).values(), lr=config.learning_rate, betas=(0.9, config.beta2), fused=True
+        parameters = dict(self.named_parameters()).values()
+        self.optimizer = torch.optim.AdamW(
+            [
+                {"params": [p for p in parameters if p.dim() > 1], "weight_decay": config.prior / len(lessons)},
+                {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
+            ],
+            lr=config.learning_rate,
+            betas=(0.9, config.beta2),
+            fused=True,
         )
         self.rng = np.random.default_rng(seed)
         self.updates = 0
