@@ -87,7 +87,9 @@ def draw_lines(
         x = list(points)
         middle, low, high = ([scale * of(points[at]) for at in x] for of in (mean, min, max))
         colour = COLOURS[index % len(COLOURS)]
-        axes.plot(x, middle, color=colour, marker=MARKS[index % len(MARKS)], markersize=5, label=name)
+        first = max(0, 5 - index)  # lines that lie on each other are seen, the first ones as the broadest
+        mark, size, width = MARKS[index % len(MARKS)], 5 + first, 1.5 + 0.8 * first
+        axes.plot(x, middle, color=colour, marker=mark, markersize=size, linewidth=width, label=name)
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
     if trained is not None:
         axes.axvline(trained[0], color="black", linewidth=0.8, linestyle=":")

@@ -71,15 +71,14 @@ def report(made: Sequence[Run]) -> str:
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    lines = {name: shares(group) for name, group in groups(made).items()}
-    best = {
-        name.split(", ")[0] + (", " + name.split(", ")[1] if "NPI" in name else ""): points
-        for name, points in lines.items()
-    }
-    draw_lines(
-        path, best, "digits of the longer number", trained=(20, "trained up to here"),
-        ticks=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 10_000),
-    )  # fmt: skip
+    """Of each learner, what it made of the most examples."""
+    most = {run.settings["learner"]: run.settings["examples"] for run in made}
+    for run in made:
+        most[run.settings["learner"]] = max(most[run.settings["learner"]], run.settings["examples"])
+    best = groups([run for run in made if run.settings["examples"] == most[run.settings["learner"]]])
+    lines = {name: shares(group) for name, group in best.items()}
+    ticks = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 10_000)
+    draw_lines(path, lines, "digits of the longer number", trained=(20, "trained up to here"), ticks=ticks)
 
 
 EXPERIMENT = Experiment(

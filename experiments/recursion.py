@@ -70,10 +70,8 @@ def report(made: Sequence[Run]) -> str:
         named = {name: learners[learner] for learner, name in LEARNERS.items() if learner in learners}
         proved = [run.result["proved"] for run in learners.get("proved", [])]
         traces = group[0].result["traces"]
-        parts.append(
-            f"**{task}**, from {traces} traces; {sum(proved)} of {len(proved)} proved. Published: {SAID[task]}.\n\n"
-            f"{by_length(named)}"
-        )
+        ended = f"; {sum(proved)} of {len(proved)} proved" if proved else ""
+        parts.append(f"**{task}**, from {traces} traces{ended}. Published: {SAID[task]}.\n\n{by_length(named)}")
     return "\n\n".join(parts)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ from _learners import judge_baseline, judge_npi, learn_baseline, learn_npi, npi_
 from _tables import by, draw_lines, percent, seeds, shares, table
 
 from npi.experiment import Experiment, Run
+from npi.train import FAST
 
 LENGTH = 20
+FROM_FEW = replace(FAST, prior=1e4, settle=400)  # what few examples never show is then more often guessed rightly
 NAMES = {"loop": "NPI, loop", "recursive": "NPI, recursive", "s2s": "seq2seq LSTM"}
 
 
@@ -28,7 +31,7 @@ def measure(device: str, learner: str, examples: int, seed: int, updates: int, p
     if learner == "s2s":
         network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates)
         return {"scores": list(judge_baseline(network, baseline, task, [LENGTH], problems)), "held_back": share}
-    model, how = learn_npi(task, seed)
+    model, how = learn_npi(task, seed, FROM_FEW)
     return {"scores": list(judge_npi(model, task, [LENGTH], problems)), **how}
 
 

@@ -12,7 +12,7 @@ from npi.checkpoint import load_model, save_model
 from npi.model import NPI, ModelConfig
 from npi.program import Call
 from npi.tasks.addition import AdditionPad
-from npi.teaching import NotFrozen, TeachConfig, check_frozen, new_programs, teach
+from npi.teaching import NotFrozen, TeachConfig, _rehearsal, check_frozen, new_programs, teach
 
 SHORT = TeachConfig(pupils=2, updates=20, frames=8, estimate_every=10)
 MAXIMUM = replace(tasks.find("maximum"), sizes=range(1, 4), examples=6)
@@ -46,6 +46,17 @@ def test_rehearsed_frames_are_seen_by_their_own_environments(shipped):
     new = len(new_programs(shipped, MAXIMUM)[1])
     taught = teach(shipped, MAXIMUM, few, replace(SHORT, updates=1, estimate_every=1))
     assert taught.wrong <= new < taught.frames - 100
+
+
+def test_what_a_model_has_wrong_is_not_rehearsed(shipped):
+    few = replace(tasks.find("sorting"), sizes=range(1, 4))
+    known = _rehearsal(shipped, few, 0)
+    spoilt = copy.deepcopy(shipped)
+    with torch.no_grad():
+        spoilt.end_head.bias += 100  # every program returns at once
+    right = _rehearsal(spoilt, few, 0)
+    assert right == [frame for frame in known if len(frame.steps) == 1]
+    assert 0 < len(right) < len(known)
 
 
 def test_only_the_rows_of_new_programs_learn(shipped):

@@ -25,6 +25,7 @@ from npi.lessons import Batch, Lessons
 from npi.model import NPI, Memory, Outputs, guarded
 from npi.program import Call, Frame
 from npi.task import BadInput, Task, distinct_frames
+from npi.train import count_wrong as count_wrong_steps
 from npi.train import loss_of, wrong_steps
 
 AT_ONCE = 4096  # frames judged together
@@ -298,7 +299,7 @@ def teach(
     """Teach a model the new programs of a task by new rows of memory alone; the model given stays as it is.
 
     Without `rehearse`, old programs are kept from calling new ones, so that they run as before whatever was taught.
-    With it, they may: frames of these old tasks are then learnt again beside the new ones.
+    With it, they may: frames of these old tasks that the model has right are then learnt again beside the new ones.
     """
     new, frames = new_programs(model, task, seed)
     old = [(known.env.__name__, frame) for known in rehearse for frame in _rehearsal(model, known, seed)]
@@ -338,8 +339,12 @@ def new_programs(model: NPI, task: Task, seed: int = 0) -> tuple[tuple[str, ...]
 
 
 def _rehearsal(model: NPI, task: Task, seed: int) -> list[Frame]:
+    """Some frames of a task that a model knows. What it has wrong is left out: it cannot be forgotten, nor mended here."""
     few = replace(task, examples=4)
-    return [frame for frame in distinct_frames(few, few.examples_of(seed)) if frame.call.program in model.programs]
+    frames = [frame for frame in distinct_frames(few, few.examples_of(seed)) if frame.call.program in model.programs]
+    table = Lessons([(task.env.__name__, frame) for frame in frames], model.programs, model.keys.device)
+    _, wrong = count_wrong_steps(model, table, np.ones(len(frames), dtype=bool))
+    return [frame for frame, mistakes in zip(frames, wrong, strict=True) if not mistakes]
 
 
 class NotFrozen(AssertionError):

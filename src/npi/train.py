@@ -39,8 +39,8 @@ class TrainConfig:
     steps                   how many steps the frames of each kind may have together: fewer long frames are drawn
     updates                 give up after so many
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
-    prior                   how strongly weights are drawn to nothing: weight decay, times the number of distinct frames,
-                            since what is assumed counts the less the more is shown
+    prior                   how strongly weights are drawn to nothing: weight decay, times the number of distinct frames
+                            (if they are not very few), since what is assumed counts the less the more is shown
     decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
                             at this share of itself
     anneal                  instead, the rate falls along a cosine, to that share at the last of `updates`
@@ -121,6 +121,7 @@ PAPER = TrainConfig(
     settle=0,
 )
 TEACHABLE = {"program": 256, "fusion": 512, "teachable": True}  # room for more than the tasks' own programs
+FEW = 1000  # distinct frames: with fewer, weights are drawn to nothing as with so many
 THOROUGH = 8  # times as many frames with pictures are looked at in the end
 STEPS_AT_ONCE = 1 << 17  # of the frames judged together: more would not fit into little memory
 CONFIGS = {"fast": FAST, "paper": PAPER, "pictures": PICTURES, "practice": PRACTICE}
@@ -259,7 +260,10 @@ class Training:
         parameters = dict(self.named_parameters()).values()
         self.optimizer = torch.optim.AdamW(
             [
-                {"params": [p for p in parameters if p.dim() > 1], "weight_decay": config.prior / len(lessons)},
+                {
+                    "params": [p for p in parameters if p.dim() > 1],
+                    "weight_decay": config.prior / max(len(lessons), FEW),
+                },
                 {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
             ],
             lr=config.learning_rate,
