@@ -81,15 +81,18 @@ def draw_lines(
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.transforms import ScaledTranslation
 
     figure, axes = pyplot.subplots(figsize=(8, 4.5), dpi=120, layout="constrained")
     for index, (name, points) in enumerate(lines.items()):
         x = list(points)
         middle, low, high = ([scale * of(points[at]) for at in x] for of in (mean, min, max))
         colour = COLOURS[index % len(COLOURS)]
-        first = max(0, 5 - index)  # lines that lie on each other are seen, the first ones as the broadest
-        mark, size, width = MARKS[index % len(MARKS)], 5 + first, 1.5 + 0.8 * first
-        axes.plot(x, middle, color=colour, marker=mark, markersize=size, linewidth=width, label=name)
+        # lines that lie on each other are drawn side by side, two points apart
+        aside = ScaledTranslation(0, (len(lines) - 1 - 2 * index) / 72, figure.dpi_scale_trans)
+        where = axes.transData + aside
+        mark = MARKS[index % len(MARKS)]
+        axes.plot(x, middle, color=colour, marker=mark, markersize=4, label=name, transform=where)
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
     if trained is not None:
         axes.axvline(trained[0], color="black", linewidth=0.8, linestyle=":")

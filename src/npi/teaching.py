@@ -339,7 +339,7 @@ def new_programs(model: NPI, task: Task, seed: int = 0) -> tuple[tuple[str, ...]
 
 
 def _rehearsal(model: NPI, task: Task, seed: int) -> list[Frame]:
-    """Some frames of a task that a model knows. What it has wrong is left out: it cannot be forgotten, nor mended here."""
+    """Some frames of a task that a model knows; what it has wrong is left out, as it can be neither lost nor mended."""
     few = replace(task, examples=4)
     frames = [frame for frame in distinct_frames(few, few.examples_of(seed)) if frame.call.program in model.programs]
     table = Lessons([(task.env.__name__, frame) for frame in frames], model.programs, model.keys.device)

@@ -21,7 +21,8 @@ INTRODUCTION = """# Results
 
 What the paper says and what this project gets. `npi reproduce` writes this page from the files in
 `experiments/results`, which hold every run: its settings and seed, what was measured, how long it took, and on which
-machine.
+machine. In figures, lines that lie on each other are drawn side by side, and bands go from the least to the greatest of
+the seeds.
 """
 
 
