@@ -18,7 +18,7 @@ from npi.neural import Neural
 from npi.task import Task
 from npi.train import FAST, TrainConfig, begin, follows
 
-LONG = 60  # from this length on, loops are judged by the frames of the teacher's run
+LONG = 60  # past this length, sorting by loops is judged by the frames of the teacher's run
 
 
 def npi_task(name: str, teacher: str, sizes: Sequence[int], examples: int) -> Task:
@@ -36,7 +36,7 @@ def learn_npi(task: Task, seed: int, config: TrainConfig = FAST) -> tuple[NPI, d
 
 
 def problems_of(task: Task, size: int, count: int) -> list[Any]:
-    """Random problems to judge by, the same for whoever is judged, and none of those that are taught."""
+    """Random problems to judge by, the same for whoever is judged; of the smallest sizes some may have been taught."""
     rng = Random(f"judged {task.name} {size}")
     return [task.sample(rng, size) for _ in range(count)]
 
@@ -44,8 +44,8 @@ def problems_of(task: Task, size: int, count: int) -> list[Any]:
 def judge_npi(model: NPI, task: Task, lengths: Sequence[int], count: int) -> Iterator[dict[str, int]]:
     """How many problems of each length are answered rightly.
 
-    Loops over long inputs are asked about all frames of the teacher's run at once instead of being run: right there
-    means that the trace is the teacher's, and so that the answer is right.
+    Loops over long arrays are asked about all frames of the teacher's run at once instead of being run: a problem
+    counts as right if the trace is the teacher's, which makes the answer right; without it the answer might be, too.
     """
     decider = Memo(Neural(model, task.env))
     for length in lengths:

@@ -29,11 +29,12 @@ def by(runs: Iterable[Run], kind: Callable[[Run], Kind]) -> dict[Kind, list[Run]
 
 
 def shares(runs: Sequence[Run]) -> dict[int, list[float]]:
-    """At each length, the share of right answers of each run."""
+    """At each length, the share of right answers of each run; none where it was no longer tried."""
     found: dict[int, list[float]] = defaultdict(list)
     for run in runs:
-        for score in run.result["scores"]:
-            found[score["length"]].append(score["right"] / score["problems"])
+        tried = {score["length"]: score["right"] / score["problems"] for score in run.result["scores"]}
+        for length in run.settings.get("lengths", tried):
+            found[length].append(tried.get(length, 0.0))
     return dict(sorted(found.items()))
 
 
@@ -116,7 +117,7 @@ def draw_lines(
     pyplot.close(figure)
 
 
-def seeds(count: int, kinds: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def seeds(count: int, kinds: Iterable[dict[str, Any]], first: int = 0) -> list[dict[str, Any]]:
     """Settings with each seed, the first seed of all kinds first."""
     kinds = list(kinds)
-    return [{**kind, "seed": seed} for seed in range(count) for kind in kinds]
+    return [{**kind, "seed": seed} for seed in range(first, first + count) for kind in kinds]

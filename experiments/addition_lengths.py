@@ -56,17 +56,19 @@ def measure(
 def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
     found = by(made, lambda run: (run.settings["learner"], run.settings["examples"]))
     order = sorted(found, key=lambda kind: (list(NAMES).index(kind[0]), kind[1]))
-    return {f"{NAMES[learner]}, {20 * examples:,} examples": found[learner, examples] for learner, examples in order}
+    longest = made[0].settings["longest"]
+    return {f"{NAMES[kind[0]]}, {longest * kind[1]:,} examples": found[kind] for kind in order}
 
 
 def report(made: Sequence[Run]) -> str:
+    longest, problems = made[0].settings["longest"], made[0].settings["problems"]
     return (
-        "Trained on 32 examples of each length from 1 to 20 (640), s2s-easy on twice as many, and those that do not "
-        "get far on a hundred times as many too. s2s-easy and s2s-stacked read both numbers at once, reversed, as "
-        "the appendix lays them out; the transformer (4 layers of 128, rotary positions) reads and writes reversed "
-        "digits. Right answers, mean and spread over the seeds, on 20 sums never shown of each length for NPI and "
-        "100 for the others; where there was no right answer twice running, longer ones were not "
-        f"tried.\n\n{by_length(groups(made))}"
+        f"Trained on as many examples as said, as many of each length from 1 to {longest}. s2s-easy and s2s-stacked "
+        "read both numbers at once, reversed, as the appendix lays them out; the transformer (4 layers of 128, "
+        "rotary positions) reads and writes reversed digits. Right answers, mean and spread over the seeds, on sums "
+        f"drawn apart (of one or two digits, many of them are among the examples): {problems} of each length for NPI, "
+        f"{5 * problems} for the others. Where there was no right answer twice running, longer sums were not tried "
+        f"and count as wrong.\n\n{by_length(groups(made))}"
     )
 
 

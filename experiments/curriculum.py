@@ -14,6 +14,7 @@ from npi import tasks
 from npi.experiment import Experiment, Run
 from npi.train import FAST
 
+EVERY = 25  # updates between two looks at all frames
 WAYS = {
     "adaptive": {},
     "by error alone": {"review": 0.0},
@@ -39,7 +40,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 
 def measure(device: str, task: str, teacher: str, way: str, sizes: int, updates: int, seed: int) -> dict[str, Any]:
     known = npi_task(task, teacher, range(1, sizes + 1), tasks.find(task).examples)
-    config = replace(FAST, settle=0, updates=updates, estimate_every=25, **WAYS[way])
+    config = replace(FAST, settle=0, updates=updates, estimate_every=EVERY, **WAYS[way])
     return learn_npi(known, seed, config)[1]
 
 
@@ -58,10 +59,11 @@ def report(made: Sequence[Run]) -> str:
             line.append(spread + (f"; {len(took) - len(learnt)} of {len(took)} not" if len(learnt) < len(took) else ""))
         rows.append(line)
     return (
-        "Updates until every distinct frame is right, median and spread over five seeds, of 3,000 at most. "
-        "*Adaptive* is what `npi train` does: four fifths of the programs by a softmax over their error, and a tenth "
-        "of each batch are frames that were wrong at the last look; *by error alone* is without these frames; *equal "
-        f"chances* draws all programs alike.\n\n{table(['', *WAYS], rows)}"
+        "Updates until every distinct frame is right, median and spread over the seeds, of "
+        f"{made[0].settings['updates']:,} at most, looked at every {EVERY}. *Adaptive* is what `npi train` does: four "
+        "fifths of the programs by a softmax over their error, and to each batch, a tenth more frames that were "
+        "wrong at the last look; *by error alone* is without these frames; *equal chances* draws all programs "
+        f"alike.\n\n{table(['', *WAYS], rows)}"
     )
 
 

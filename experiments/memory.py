@@ -65,11 +65,13 @@ def remembered(model: NPI, lessons: Lessons) -> int:
     return sum(kept.values())
 
 
-def growth(made: Sequence[Run], of: str) -> float:
-    """The power of the length with which something grows, between the two greatest lengths."""
+def growth(made: Sequence[Run]) -> str:
+    """The power of the length with which the bytes grow, between the two greatest lengths."""
+    if len(made) < 2:
+        return ""
     small, large = sorted(made, key=lambda run: run.settings["length"])[-2:]
     ratio = large.settings["length"] / small.settings["length"]
-    return math.log(large.result[of] / small.result[of]) / math.log(ratio)
+    return f"N^{math.log(large.result['bytes'] / small.result['bytes']) / math.log(ratio):.1f}"
 
 
 def report(made: Sequence[Run]) -> str:
@@ -81,7 +83,7 @@ def report(made: Sequence[Run]) -> str:
         line = [
             f"{cells[n]['steps']:,} steps, {cells[n]['bytes'] / 2**20:,.1f} MiB" if n in cells else "" for n in lengths
         ]
-        rows.append([name, *line, f"N^{growth(groups[what], 'bytes'):.1f}"])
+        rows.append([name, *line, growth(groups.get(what, []))])
     return (
         "Bubble sort of N digits: steps of the longest sequence that is learnt from, and bytes kept between the "
         "forward and the backward pass of one such sequence by the paper's core (2 x 256), counted where autograd "

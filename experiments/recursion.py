@@ -51,7 +51,7 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
         training = begin([known], seed=seed)
         attempts = [found[task] for found in until_proved(training, prover) if isinstance(found, dict)]
         model = training.average
-        how |= {"proved": bool(attempts) and attempts[-1].proved, "rounds": len(attempts) - 1}
+        how |= {"proved": bool(attempts) and attempts[-1].proved, "rounds": max(0, len(attempts) - 1)}
     else:
         model, learnt = learn_npi(known, seed)
         how |= learnt
@@ -60,10 +60,10 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
 
 def report(made: Sequence[Run]) -> str:
     parts = [
-        "Each learnt from as many traces as were published. Right answers on random problems, 30 of each length, mean "
-        "and spread over the seeds; past 60, loops are judged by the frames of the teacher's run. *Until proved* "
-        "learns what a proof finds wrong, and tries again (`npi train --until-verified`); what is proved is right at "
-        "every length."
+        "Each learnt from as many traces as were published, or a few less. Right answers on random problems, "
+        f"{made[0].settings['problems']} of each length, mean and spread over the seeds; past 60, sorting by a loop "
+        "counts as right if its trace is its teacher's. *Until proved* learns what a proof finds wrong, and tries "
+        "again (`npi train --until-verified`); what is proved is right at every length."
     ]
     for task, group in by(made, lambda run: run.settings["task"]).items():
         learners = by(group, lambda run: run.settings["learner"])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from _learners import judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task
+from _learners import LONG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task
 from _tables import by, by_length, draw_lines, seeds, shares
 
 from npi.experiment import Experiment, Run
@@ -49,11 +49,13 @@ def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def report(made: Sequence[Run]) -> str:
+    settings = made[0].settings
     return (
-        "Trained on 64 examples of each length from 2 to 20 (1,216). Right answers on arrays never shown, 20 of each "
-        "length for NPI and 200 for the LSTM, mean and spread over the seeds; past 60, loops are judged by the "
-        "frames of the teacher's run. Where the LSTM had no right answer twice running, longer arrays were not "
-        f"tried.\n\n{by_length(groups(made))}"
+        f"Trained on {settings['examples']} examples of each length from 2 to {settings['longest']}. Right answers, "
+        "mean and spread over the seeds, on arrays drawn apart (of two or three digits, many of them are among the "
+        f"examples): {settings['problems']} of each length for NPI, {10 * settings['problems']} for the LSTM. Past "
+        f"{LONG}, a loop counts as right if its trace is its teacher's. Where the LSTM had no right answer twice "
+        f"running, longer arrays were not tried and count as wrong.\n\n{by_length(groups(made))}"
     )
 
 

@@ -74,6 +74,7 @@ def test_every_run_is_kept_and_none_is_made_twice(npi, folder):
 def test_quick_runs_have_a_place_of_their_own(npi, folder):
     assert npi("reproduce", "all", "--quick", "--folder", folder)[0] == 0
     assert made(folder) == ["0", "1"]
+    assert "`experiments/quick`" in (folder / "quick" / "results.md").read_text()
     assert "0, 1\n" in (folder / "quick" / "results.md").read_text()
     assert not (folder / "results").exists()
     assert not (folder.parent / "docs").exists()
@@ -136,6 +137,30 @@ def test_runs_of_two_versions_are_not_mixed(npi, folder):
     assert kept.read_text() == now
 
 
+def test_what_is_forgotten_stays_until_something_new_is_kept(npi, folder):
+    assert npi("reproduce", "squares", "--folder", folder)[0] == 0
+    kept = folder / "results" / "squares.json"
+    before = kept.read_text()
+    for number in range(4):
+        (folder / f"break{number}").touch()
+    assert npi("reproduce", "squares", "--fresh", "--folder", folder)[0] == 1
+    assert kept.read_text() == before
+
+
+def test_a_file_of_another_version_does_not_stop_the_others(npi, folder):
+    (folder / "cubes.py").write_text(SCRIPT.replace("Squares", "Cubes"))
+    assert npi("reproduce", "cubes", "--folder", folder)[0] == 0
+    kept = folder / "results" / "cubes.json"
+    kept.write_text(kept.read_text().replace('"npi": "', '"npi": "9.'))
+    code, _, err = npi("reproduce", "squares", "--folder", folder)
+    assert code == 0
+    assert "left out of" in err
+    assert "cubes.json is of another version" in err
+    page = (folder.parent / "docs" / "results.md").read_text()
+    assert "## Squares" in page
+    assert "## Cubes" not in page
+
+
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"runs": [{"what": 1}]}', '{"runs": 3}', "{cut"])
 def test_a_file_that_is_no_results_is_refused(npi, folder, text):
     (folder / "results").mkdir()
@@ -193,4 +218,6 @@ def test_what_is_kept_of_the_real_ones_can_be_read_and_reported(name):
     if path.exists():
         runs = Results(path, one).of(settings)
         assert runs
-        assert one.report(runs)
+        for made in range(1, len(runs) + 1):  # a page can be written at any time
+            assert one.report(runs[:made])
+            assert one.report(runs[-made:])

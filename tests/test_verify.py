@@ -181,6 +181,16 @@ class Sees(NamedTuple):
     end: Annotated[int, range(2)]
 
 
+def test_an_environment_that_looks_at_its_tapes_when_it_is_made_is_refused():
+    class Early(SortingPad):
+        def __init__(self, array, count):
+            super().__init__(array, count)
+            array.read(0)
+
+    with pytest.raises(NotProvable, match="looked at by observe and act alone"):
+        Exploration(replace(tasks.find("sorting"), env=Early))
+
+
 def test_an_environment_that_goes_around_its_tapes_is_caught():
     class Counting(SortingPad):
         def act(self, op: int, pointer: int, direction: int, /) -> None:

@@ -25,7 +25,7 @@ from npi.pool import processes
 from npi.task import BadInput
 
 FORMAT = 1
-Settings: TypeAlias = dict[str, Any]  # all that a run depends on, as JSON has it
+Settings: TypeAlias = dict[str, Any]  # what tells the runs of an experiment apart, as JSON has it
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Experiment:
     measure     makes one run, given the device and the settings
     report      what was found, as Markdown
     figure      draws it to a PNG file, if there is something to draw
-    revision    to be raised when what is measured changes: runs of different revisions are never mixed
+    revision    to be raised when what is measured changes, be it a setting common to all runs or the model that comes
+                with npi: runs of different revisions are never mixed
     """
 
     title: str
@@ -107,11 +108,11 @@ def _load(folder: Path, name: str) -> Experiment:
 class Results:
     """The runs of an experiment that were made, in a file that is written whole after each."""
 
-    def __init__(self, path: Path, experiment: Experiment):
+    def __init__(self, path: Path, experiment: Experiment, fresh: bool = False):
         self.path = path
         self.head = {"format": FORMAT, "experiment": path.stem, "npi": __version__, "revision": experiment.revision}
         self.runs: list[Run] = []
-        if path.exists():
+        if path.exists() and not fresh:  # what is forgotten stays on disk until the first new run is kept
             self.read()
 
     def read(self) -> None:
@@ -174,6 +175,8 @@ def _make(folder: Path, name: str, settings: Settings, device: str, threads: int
     import torch
 
     torch.set_num_threads(threads)
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
     experiment = _load(folder, name)
     began = time.perf_counter()
     result = experiment.measure(device=device, **settings)
@@ -182,7 +185,7 @@ def _make(folder: Path, name: str, settings: Settings, device: str, threads: int
         "processor": processor(),
         "cores": os.cpu_count(),
         "threads": threads,
-        "gpu": torch.cuda.get_device_name() if device == "cuda" else None,
+        "gpu": torch.cuda.get_device_name() if device == "cuda" and torch.cuda.max_memory_allocated() else None,
         "python": platform.python_version(),
         "torch": torch.__version__,
     }

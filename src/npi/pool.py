@@ -7,18 +7,20 @@ import signal
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from threading import Thread
 
 
 @contextmanager
 def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes, which an interrupt ends at once; work not begun when this is left is not done."""
+    """Fresh processes, which end when this is left, or when this process ends; what they were doing then is lost."""
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin)
     try:
         yield pool
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+        for worker in active_children():
+            worker.terminate()
 
 
 def _begin() -> None:

@@ -342,6 +342,8 @@ def _rehearsal(model: NPI, task: Task, seed: int) -> list[Frame]:
     """Some frames of a task that a model knows; what it has wrong is left out, as it can be neither lost nor mended."""
     few = replace(task, examples=4)
     frames = [frame for frame in distinct_frames(few, few.examples_of(seed)) if frame.call.program in model.programs]
+    if not frames:
+        return []
     table = Lessons([(task.env.__name__, frame) for frame in frames], model.programs, model.keys.device)
     _, wrong = count_wrong_steps(model, table, np.ones(len(frames), dtype=bool))
     return [frame for frame, mistakes in zip(frames, wrong, strict=True) if not mistakes]

@@ -39,7 +39,7 @@ class TrainConfig:
     steps                   how many steps the frames of each kind may have together: fewer long frames are drawn
     updates                 give up after so many
     learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
-    prior                   how strongly weights are drawn to nothing: weight decay, times the number of distinct frames
+    shrink                  how strongly weights are drawn to nothing: weight decay, times the number of distinct frames
                             (if they are not very few), since what is assumed counts the less the more is shown
     decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
                             at this share of itself
@@ -68,7 +68,7 @@ class TrainConfig:
     beta2: float = 0.98
     clip: float = 0.3
     warmup: int = 20
-    prior: float = 0.0
+    shrink: float = 0.0
     decay: float = 0.5
     decay_every: int = 300
     floor: float = 0.05
@@ -262,7 +262,7 @@ class Training:
             [
                 {
                     "params": [p for p in parameters if p.dim() > 1],
-                    "weight_decay": config.prior / max(len(lessons), FEW),
+                    "weight_decay": config.shrink / max(len(lessons), FEW),
                 },
                 {"params": [p for p in parameters if p.dim() <= 1], "weight_decay": 0.0},
             ],

@@ -130,12 +130,15 @@ class Exploration:
                 try:
                     self.returns(key, self.path.run(state))
                 except (AttributeError, TypeError) as error:
-                    raise NotProvable(
-                        f"{self.task.env.__name__} or its teacher asks what only a concrete tape or graph can answer "
-                        f"({error}): use {_methods(self.kinds)} alone"
-                    ) from error
+                    raise self.unanswered(error) from error
             if not self.path.oracle.advance():
                 return
+
+    def unanswered(self, error: Exception) -> NotProvable:
+        return NotProvable(
+            f"{self.task.env.__name__} or its teacher asks what only a concrete tape or graph can answer ({error}): "
+            f"use {_methods(self.kinds)} alone"
+        )
 
     def returns(self, key: Key, state: State) -> None:
         """A call may return in a state: if that is new, whoever waits for it goes on from there."""
@@ -162,7 +165,11 @@ class _Path:
     def __init__(self, exploration: Exploration):
         self.exploration, self.oracle = exploration, Oracle()
         self.tapes = exploration.lazy(self.oracle, next(exploration.first_states()))
-        self.env: Any = _watched(exploration.task.env)(self.tapes, self)
+        self.oracle.open = False
+        try:
+            self.env: Any = _watched(exploration.task.env)(self.tapes, self)
+        except (AttributeError, TypeError) as error:
+            raise exploration.unanswered(error) from error
         self.kept = dict(vars(self.env))
         for name, value in self.kept.items():
             parts = value if isinstance(value, tuple) else (value,)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 INTRODUCTION = """# Results
 
 What the paper says and what this project gets. `npi reproduce` writes this page from the files in
-`experiments/results`, which hold every run: its settings and seed, what was measured, how long it took, and on which
+`{folder}`, which hold every run: its settings and seed, what was measured, how long it took, and on which
 machine. In figures, lines that lie on each other are drawn side by side, and bands go from the least to the greatest of
 the seeds.
 """
@@ -77,15 +77,17 @@ def reproduce(
     if not chosen:
         raise BadInput(f"say which experiment, or all: there are {', '.join(known)}")
     for name in chosen:
-        experiment.find(folder, name)
+        experiment.find(folder, name)  # refused before anything is done
     place, where = Place.of(folder, quick), device_named(device).type
     check_place(place.results)
-    if fresh:
-        for name in chosen:
-            place.file(name).unlink(missing_ok=True)
-    wanted = [name for name in known if name in chosen or place.file(name).exists()]
-    found = {name: experiment.find(folder, name) for name in wanted}
-    results = {name: experiment.Results(place.file(name), one) for name, one in found.items()}
+    found = {name: experiment.find(folder, name) for name in known}
+    results = {name: experiment.Results(place.file(name), found[name], fresh) for name in chosen}
+    for name in known:
+        if name not in chosen:
+            try:
+                results[name] = experiment.Results(place.file(name), found[name])
+            except BadInput as error:
+                print(f"npi: left out of {place.page}: {error}", file=sys.stderr)
     failures = [
         (name, failure)
         for name in chosen
@@ -93,7 +95,9 @@ def reproduce(
     ]
     for name, failure in failures:
         print(f"npi: {name} {failure.settings} failed: {failure.error}", file=sys.stderr)
-    _write_page(place, {name: (one, results[name], one.runs(quick)) for name, one in found.items()})
+    _write_page(
+        place, {name: (found[name], results[name], found[name].runs(quick)) for name in known if name in results}
+    )
     print(f"wrote {place.page}")
     return int(bool(failures))
 
@@ -124,10 +128,11 @@ def _write_page(place: Place, made: dict[str, tuple[Experiment, Results, Sequenc
     """What all experiments found, each with its figure, drawn anew from the results."""
     from npi.disk import write
 
-    parts = [INTRODUCTION]
+    parts = [INTRODUCTION.format(folder=place.results.relative_to(place.scripts.parent))]
     for name, (one, results, wanted) in made.items():
         runs = results.of(wanted)
         if not runs:
+            parts.append(f"## {one.title}\n\n{one.paper}\n\nNot made yet: `npi reproduce {name}`.\n")
             continue
         parts.append(f"## {one.title}\n\n{one.paper}\n\n{one.report(runs).strip()}\n")
         if one.figure is not None:
