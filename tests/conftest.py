@@ -1,3 +1,5 @@
+import signal
+
 import pytest
 import torch
 
@@ -17,6 +19,13 @@ def few_cars(tmp_path_factory):
         patch.setattr(cars, "SEEN", roomy[:2])
         patch.setattr(cars, "UNSEEN", cars.UNSEEN[:2])
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interrupts():
+    """Commands that tests start can be interrupted, even where the tests run in the background of a shell."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
