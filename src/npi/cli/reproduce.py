@@ -76,11 +76,9 @@ def reproduce(
     chosen = known if "all" in names else list(dict.fromkeys(names))
     if not chosen:
         raise BadInput(f"say which experiment, or all: there are {', '.join(known)}")
-    for name in chosen:
-        experiment.find(folder, name)  # refused before anything is done
+    found = {name: experiment.find(folder, name) for name in dict.fromkeys([*chosen, *known])}
     place, where = Place.of(folder, quick), device_named(device).type
     check_place(place.results)
-    found = {name: experiment.find(folder, name) for name in known}
     results = {name: experiment.Results(place.file(name), found[name], fresh) for name in chosen}
     for name in known:
         if name not in chosen:
