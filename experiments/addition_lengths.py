@@ -9,6 +9,7 @@ from typing import Any
 from _learners import judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task
 from _tables import by, by_length, draw_lines, seeds, shares
 
+from npi.baselines import BASELINES
 from npi.experiment import Experiment, Run
 
 NAMES = {
@@ -26,11 +27,15 @@ MORE = 100  # times as many examples, for those that need more
 def runs(quick: bool) -> list[dict[str, Any]]:
     if quick:
         few = {"longest": 2, "updates": 20, "lengths": [1, 2], "problems": 4}
-        return seeds(1, ({"learner": name, "examples": 8, **few} for name in NAMES if name != "loop"))
+        return seeds(1, ({**learner(name), "examples": 8, **few} for name in NAMES if name != "loop"))
     rest = {"longest": 20, "updates": 10_000, "lengths": list(LENGTHS), "problems": 20}
-    kinds = [{"learner": name, "examples": 64 if name == "s2s-easy" else 32, **rest} for name in NAMES]
-    kinds += [{"learner": name, "examples": 32 * MORE, **rest} for name in ("s2s-stacked", "s2s-plain", "transformer")]
+    kinds = [{**learner(name), "examples": 64 if name == "s2s-easy" else 32, **rest} for name in NAMES]
+    kinds += [{**learner(name), "examples": 32 * MORE, **rest} for name in ("s2s-stacked", "s2s-plain", "transformer")]
     return seeds(3, kinds)
+
+
+def learner(name: str) -> dict[str, Any]:
+    return {"learner": name, "rate": BASELINES[name].rate} if name in BASELINES else {"learner": name}
 
 
 def measure(
@@ -42,13 +47,14 @@ def measure(
     updates: int,
     lengths: list[int],
     problems: int,
+    rate: float = 0.0,
 ) -> dict[str, Any]:
     known = learner in ("loop", "recursive")
     task = npi_task("addition", learner if known else "recursive", range(1, longest + 1), examples)
     if known:
         model, how = learn_npi(task, seed)
         return {"scores": list(judge_npi(model, task, lengths, problems)), **how}
-    network, baseline, share = learn_baseline(learner, task, seed, device, updates)
+    network, baseline, share = learn_baseline(learner, task, seed, device, updates, rate)
     scores = judge_baseline(network, baseline, task, lengths, 5 * problems, at_once=50)
     return {"scores": list(scores), "held_back": share}
 

@@ -12,7 +12,7 @@ from _tables import by, seeds, table
 
 from npi import tasks
 from npi.experiment import Experiment, Run
-from npi.train import FAST
+from npi.recipes import FAST
 
 EVERY = 25  # updates between two looks at all frames
 WAYS = {
@@ -29,7 +29,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
             {"task": "sorting", "teacher": "recursive", "way": "equal chances", "sizes": 3, "updates": 100, "seed": 0}
         ]
     return seeds(
-        5,
+        3,
         (
             {"task": name, "teacher": teacher, "way": way, "sizes": 20, "updates": 3000}
             for name, teacher in kinds

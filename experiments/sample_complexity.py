@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from _learners import judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task
 from _tables import by, draw_lines, percent, seeds, shares, table
 
+from npi.baselines import BASELINES
 from npi.experiment import Experiment, Run
-from npi.train import FAST
+from npi.recipes import FAST
+from npi.tasks.sorting import DIGITS
 
 LENGTH = 20
-FROM_FEW = replace(FAST, shrink=1e4, settle=400)  # what few examples never show is then more often guessed rightly
+# what few examples never show is then more often guessed rightly
+FROM_FEW = replace(FAST, shrink=1e4, settle=1000, floor=0.3)
 FIRST = 5  # seed: the recipe was chosen on those before
 NAMES = {
     "loop": "NPI, loop",
@@ -25,20 +29,31 @@ NAMES = {
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
+    baseline = {"learner": "s2s", "rate": BASELINES["s2s-sorting"].rate}
     if quick:
-        kinds = [{"learner": "recursive", "examples": 2}, {"learner": "s2s", "examples": 2}]
-        return seeds(1, ({**kind, "updates": 20, "problems": 5} for kind in kinds))
-    kinds = [{"learner": learner, "examples": 2**power} for power in range(10) for learner in NAMES]
-    return seeds(5, ({**kind, "updates": 6000, "problems": 200} for kind in kinds), FIRST)
+        kinds = [{"learner": "recursive"}, {**baseline, "updates": 20}]
+        return seeds(1, ({**kind, "examples": 2, "problems": 5} for kind in kinds))
+    kinds = [{"learner": "loop"}, {"learner": "recursive"}, {**baseline, "updates": 6000}]
+    points = [{**kind, "examples": 2**power} for power in range(10) for kind in kinds]
+    points += [{"learner": "plain", "examples": examples} for examples in (8, 64)]
+    return seeds(5, ({**point, "problems": 200} for point in points), FIRST)
 
 
-def measure(device: str, learner: str, examples: int, seed: int, updates: int, problems: int) -> dict[str, Any]:
+def measure(
+    device: str, learner: str, examples: int, seed: int, problems: int, updates: int = 0, rate: float = 0.0
+) -> dict[str, Any]:
     task = npi_task("sorting", "loop" if learner == "loop" else "recursive", [LENGTH], examples)
+    task = replace(task, sample=any_digits)
     if learner == "s2s":
-        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates)
+        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, rate)
         return {"scores": list(judge_baseline(network, baseline, task, [LENGTH], problems)), "held_back": share}
     model, how = learn_npi(task, seed, FAST if learner == "plain" else FROM_FEW)
     return {"scores": list(judge_npi(model, task, [LENGTH], problems)), **how}
+
+
+def any_digits(rng: Random, size: int) -> tuple[int, ...]:
+    """All alike, where half of the arrays of `npi train` have few kinds of digits: of few arrays these show little."""
+    return tuple(rng.choices(DIGITS, k=size))
 
 
 def lines(made: Sequence[Run]) -> dict[str, dict[int, list[float]]]:
@@ -56,13 +71,14 @@ def report(made: Sequence[Run]) -> str:
         [name, *(percent(points[count]) if count in points else "" for count in counts)]
         for name, points in found.items()
     ]
+    updates = max(run.settings.get("updates", 0) for run in made)
     seeds_made = len({run.settings["seed"] for run in made})
     return (
-        f"Right answers on {made[0].settings['problems']} arrays of {LENGTH} digits drawn apart, mean and spread over "
-        f"{seeds_made} seeds, by the number of examples of that length. NPI trains until every frame of its traces is "
-        f"right and for {FROM_FEW.settle} updates more, with weight decay; how strong was chosen on other seeds, by "
-        "what it gave on eight examples. One row is without it, as `npi train` does. The LSTM trains for "
-        f"{made[0].settings['updates']:,} updates, of which the weights are kept that do best on other "
+        f"Right answers on {made[0].settings['problems']} arrays of {LENGTH} random digits drawn apart, mean and "
+        f"spread over {seeds_made} seeds, by the number of examples of that length. NPI trains until every frame of "
+        f"its traces is right and for {FROM_FEW.settle} updates more, with weight decay; how strong was chosen on "
+        "other seeds, by what it gave on eight examples. One row is without it, as `npi train` does. The LSTM trains "
+        f"for {updates:,} updates, of which the weights are kept that do best on other "
         f"arrays.\n\n{table(['examples', *map(str, counts)], rows)}"
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 from _learners import LONG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task
 from _tables import by, by_length, draw_lines, seeds, shares
 
+from npi.baselines import BASELINES
 from npi.experiment import Experiment, Run
 
 NAMES = {"loop": "NPI, loop", "recursive": "NPI, recursive", "s2s": "seq2seq LSTM"}
@@ -16,12 +17,14 @@ LENGTHS = (2, 5, 10, 15, 20, 22, 25, 30, 40, 60, 100, 200)
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
+    baseline = {"learner": "s2s", "rate": BASELINES["s2s-sorting"].rate}
     if quick:
-        kinds = [{"learner": "recursive"}, {"learner": "s2s"}]
+        kinds = [{"learner": "recursive"}, baseline]
         few = {"examples": 4, "longest": 3, "updates": 20, "lengths": [2, 3], "problems": 4}
         return seeds(1, ({**kind, **few} for kind in kinds))
     all_of_it = {"examples": 64, "longest": 20, "updates": 10_000, "lengths": list(LENGTHS), "problems": 20}
-    return seeds(3, ({"learner": learner, **all_of_it} for learner in NAMES))
+    kinds = [{"learner": "loop"}, {"learner": "recursive"}, baseline]
+    return seeds(3, ({**kind, **all_of_it} for kind in kinds))
 
 
 def measure(
@@ -33,11 +36,12 @@ def measure(
     updates: int,
     lengths: list[int],
     problems: int,
+    rate: float = 0.0,
 ) -> dict[str, Any]:
     sizes = range(2, longest + 1)
     task = npi_task("sorting", "recursive" if learner == "s2s" else learner, sizes, examples)
     if learner == "s2s":
-        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates)
+        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, rate)
         return {"scores": list(judge_baseline(network, baseline, task, lengths, 10 * problems)), "held_back": share}
     model, how = learn_npi(task, seed)
     return {"scores": list(judge_npi(model, task, lengths, problems)), **how}

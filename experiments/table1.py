@@ -16,9 +16,10 @@ from npi.experiment import Experiment, Run
 from npi.interpret import Memo
 from npi.model import NPI
 from npi.neural import Neural
+from npi.recipes import PICTURES
 from npi.tasks import cars
 from npi.teaching import teach
-from npi.train import PICTURES, begin
+from npi.train import begin
 
 ROWS = {
     "addition": ("addition, 10 digits", (100, 97.0, 97.0)),

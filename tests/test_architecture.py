@@ -69,7 +69,8 @@ BELOW = {  # what a module may import from the package, as in the order of the p
     "practice": {"picture", "program", "task", "tasks"},
     "invention": {"model", "practice"},
     "drill": {"invention", "lessons", "model", "practice"},
-    "train": {"drill", "encoders", "lessons", "model", "practice", "program", "task", "vary"},
+    "recipes": set(),
+    "train": {"drill", "encoders", "lessons", "model", "practice", "program", "recipes", "task", "vary"},
     "teaching": {"encoders", "lessons", "model", "program", "task", "train"},
     "histories": {"program", "task"},
     "verify": {"graph", "histories", "lazy", "lazygraph", "model", "neural", "program", "tape", "task"},
@@ -80,7 +81,7 @@ BELOW = {  # what a module may import from the package, as in the order of the p
     "compiled": {"disk", "histories", "interpret", "program", "task"},  # the second for its types alone
     "proving": {"histories", "model", "program", "task", "train", "verify"},
     "neural": {"encoders", "picture", "program", "task", "interpret", "model"},
-    "checkpoint": {"disk", "model", "models", "task", "train"},
+    "checkpoint": {"disk", "model", "models", "recipes", "task", "train"},
     "progress": {"train"},
 }
 

@@ -14,8 +14,9 @@ from test_cars import bad_files
 
 from npi import Memo, record, tasks
 from npi.checkpoint import save_model
+from npi.recipes import PICTURES
 from npi.tasks import cars
-from npi.train import PICTURES, begin
+from npi.train import begin
 
 
 @pytest.fixture(scope="module")

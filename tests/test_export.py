@@ -12,7 +12,8 @@ import torch
 from npi import NPI, BadInput, Limits, Memo, Neural, load_model, run_all, tasks
 from npi.export import Exported, compare, export
 from npi.models import SHIPPED
-from npi.train import PICTURES, begin
+from npi.recipes import PICTURES
+from npi.train import begin
 
 
 def few(name):

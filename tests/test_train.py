@@ -8,7 +8,8 @@ from npi import FAST, PAPER, Limits, Memo, Neural, Trace, load_model, record, ru
 from npi.checkpoint import restore_training, save_training
 from npi.encoders import caption_loss, colours
 from npi.lessons import Lessons, demonstrations, programs_of
-from npi.train import PICTURES, Training, begin, count_wrong, follows, loss_of, outputs
+from npi.recipes import PICTURES
+from npi.train import Training, begin, count_wrong, follows, loss_of, outputs
 
 SHORT = replace(FAST, batch=16, estimate_every=5, estimate_frames=20)
 

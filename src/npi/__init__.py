@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from npi.evaluation import evaluate
     from npi.model import NPI, ModelConfig
     from npi.neural import Neural
+    from npi.recipes import FAST, PAPER, TrainConfig
     from npi.teaching import teach
-    from npi.train import FAST, PAPER, TrainConfig, Training, begin
+    from npi.train import Training, begin
 
 __version__ = "0.1.0"
 
 _LATER = {
-    "FAST": "train",
+    "FAST": "recipes",
     "ModelConfig": "model",
     "NPI": "model",
     "Neural": "neural",
-    "PAPER": "train",
-    "TrainConfig": "train",
+    "PAPER": "recipes",
+    "TrainConfig": "recipes",
     "Training": "train",
     "begin": "train",
     "evaluate": "evaluation",

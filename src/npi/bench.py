@@ -33,9 +33,10 @@ from npi.pool import processes
 from npi.program import Frame, Limits
 from npi.provability import Proof, prove
 from npi.proving import Prover
+from npi.recipes import FAST
 from npi.task import Task
 from npi.teachability import Attempt, exercises, random_programs
-from npi.train import FAST, Training, begin, loss_of, outputs
+from npi.train import Training, begin, loss_of, outputs
 
 BATCH = 256
 TARGET_SECONDS = {("addition", "loop"): 120, ("addition", "recursive"): 120, ("sorting", "recursive"): 30}

@@ -25,8 +25,9 @@ from torch.nn import Module
 from npi.disk import write
 from npi.model import NPI, ModelConfig
 from npi.models import SHIPPED
+from npi.recipes import TrainConfig
 from npi.task import BadInput
-from npi.train import TrainConfig, Training
+from npi.train import Training
 
 FORMAT = 1
 CONFIG, WEIGHTS, TRAINING, CARD = "config.json", "model.safetensors", "training.safetensors", "MODEL_CARD.md"

@@ -73,7 +73,8 @@ def train(
     from npi import checkpoint
     from npi.progress import counted
     from npi.proving import Prover
-    from npi.train import CONFIGS, begin
+    from npi.recipes import CONFIGS
+    from npi.train import begin
 
     if threads is not None:
         positive(threads=threads)
