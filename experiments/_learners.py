@@ -59,7 +59,7 @@ def judge_npi(model: NPI, task: Task, lengths: Sequence[int], count: int) -> Ite
 
 
 def learn_baseline(
-    name: str, task: Task, seed: int, device: str, updates: int, rate: float, checked: int = 256
+    name: str, task: Task, seed: int, device: str, updates: int, rate: float, decay: float = 0.0, checked: int = 256
 ) -> tuple[Network, Baseline, float]:
     """Train a baseline on the answers of a task's examples; also how it did on others of the same lengths."""
     baseline = BASELINES[name]
@@ -68,7 +68,7 @@ def learn_baseline(
     held_back = [baseline.layout(task.sample(rng, rng.choice(task.sizes))) for _ in range(checked)]
     torch.manual_seed(seed)
     network = baseline.network().to(device)
-    config = FitConfig(updates=updates, learning_rate=rate, judge_every=max(1, updates // 20))
+    config = FitConfig(updates=updates, learning_rate=rate, weight_decay=decay, judge_every=max(1, updates // 20))
     share = 0.0
     for progress in fit(network, examples, held_back, config, seed):
         share = progress.held_back

@@ -29,7 +29,7 @@ NAMES = {
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
-    baseline = {"learner": "s2s", "rate": BASELINES["s2s-sorting"].rate}
+    baseline = {"learner": "s2s", "rate": BASELINES["s2s-sorting"].rate, "decay": BASELINES["s2s-sorting"].decay}
     if quick:
         kinds = [{"learner": "recursive"}, {**baseline, "updates": 20}]
         return seeds(1, ({**kind, "examples": 2, "problems": 5} for kind in kinds))
@@ -40,12 +40,19 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 
 
 def measure(
-    device: str, learner: str, examples: int, seed: int, problems: int, updates: int = 0, rate: float = 0.0
+    device: str,
+    learner: str,
+    examples: int,
+    seed: int,
+    problems: int,
+    updates: int = 0,
+    rate: float = 0.0,
+    decay: float = 0.0,
 ) -> dict[str, Any]:
     task = npi_task("sorting", "loop" if learner == "loop" else "recursive", [LENGTH], examples)
     task = replace(task, sample=any_digits)
     if learner == "s2s":
-        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, rate)
+        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, rate, decay)
         return {"scores": list(judge_baseline(network, baseline, task, [LENGTH], problems)), "held_back": share}
     model, how = learn_npi(task, seed, FAST if learner == "plain" else FROM_FEW)
     return {"scores": list(judge_npi(model, task, [LENGTH], problems)), **how}

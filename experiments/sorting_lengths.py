@@ -17,7 +17,7 @@ LENGTHS = (2, 5, 10, 15, 20, 22, 25, 30, 40, 60, 100, 200)
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
-    baseline = {"learner": "s2s", "rate": BASELINES["s2s-sorting"].rate}
+    baseline = {"learner": "s2s", "rate": BASELINES["s2s-sorting"].rate, "decay": BASELINES["s2s-sorting"].decay}
     if quick:
         kinds = [{"learner": "recursive"}, baseline]
         few = {"examples": 4, "longest": 3, "updates": 20, "lengths": [2, 3], "problems": 4}
@@ -37,11 +37,12 @@ def measure(
     lengths: list[int],
     problems: int,
     rate: float = 0.0,
+    decay: float = 0.0,
 ) -> dict[str, Any]:
     sizes = range(2, longest + 1)
     task = npi_task("sorting", "recursive" if learner == "s2s" else learner, sizes, examples)
     if learner == "s2s":
-        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, rate)
+        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, rate, decay)
         return {"scores": list(judge_baseline(network, baseline, task, lengths, 10 * problems)), "held_back": share}
     model, how = learn_npi(task, seed)
     return {"scores": list(judge_npi(model, task, lengths, problems)), **how}

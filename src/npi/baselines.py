@@ -243,15 +243,16 @@ def _turned(parts: Float[Tensor, "J _ T M"]) -> Float[Tensor, "J _ T M"]:
 
 @dataclass(frozen=True)
 class Baseline:
-    """A layout, the network that is to learn it, and the learning rate at which it did best."""
+    """A layout, the network that is to learn it, and the learning rate and weight decay with which it did best."""
 
     layout: Callable[[Any], Example]
     network: Callable[[], Network]
     rate: float
+    decay: float = 0.0
 
 
 BASELINES = {
-    "s2s-sorting": Baseline(sorting, Seq2Seq, 3e-3),
+    "s2s-sorting": Baseline(sorting, Seq2Seq, 3e-3, 0.3),
     "s2s-plain": Baseline(plain, Seq2Seq, 1e-3),
     "s2s-stacked": Baseline(stacked, Aligned, 1e-3),
     "s2s-easy": Baseline(easy, Aligned, 1e-3),
@@ -265,7 +266,8 @@ class FitConfig:
 
     batch           examples for each update
     updates         how many
-    learning_rate   of Adam, at first; it falls to nothing along a cosine
+    learning_rate   of AdamW, at first; it falls to nothing along a cosine
+    weight_decay    of AdamW
     clip            the norm to which gradients are clipped
     judge_every     how often it is judged on problems held back; the weights that did best are kept
     """
@@ -273,6 +275,7 @@ class FitConfig:
     batch: int = 64
     updates: int = 3_000
     learning_rate: float = 1e-3
+    weight_decay: float = 0.0
     clip: float = 1.0
     judge_every: int = 100
 
@@ -295,7 +298,9 @@ def fit(
     rng = np.random.default_rng(seed)
     device = next(network.parameters()).device
     known = batch_of(examples, device)
-    optimizer = torch.optim.Adam(network.parameters(), lr=config.learning_rate)
+    optimizer = torch.optim.AdamW(
+        network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
+    )
     best, kept = -1.0, copy.deepcopy(network.state_dict())
     for update in range(1, config.updates + 1):
         network.train()
