@@ -31,7 +31,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     return seeds(
         3,
         (
-            {"task": name, "teacher": teacher, "way": way, "sizes": 20, "updates": 3000}
+            {"task": name, "teacher": teacher, "way": way, "sizes": 20, "updates": 1500}
             for name, teacher in kinds
             for way in WAYS
         ),

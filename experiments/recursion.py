@@ -36,7 +36,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     kinds = [(task, learner) for task in LENGTHS for learner in LEARNERS]
     return seeds(
         3,
-        ({"task": task, "learner": learner, "lengths": list(LENGTHS[task]), "problems": 30} for task, learner in kinds),
+        ({"task": task, "learner": learner, "lengths": list(LENGTHS[task]), "problems": 10} for task, learner in kinds),
     )
 
 

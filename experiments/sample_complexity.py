@@ -85,13 +85,14 @@ def report(made: Sequence[Run]) -> str:
         f"spread over {seeds_made} seeds, by the number of examples of that length. NPI trains until every frame of "
         f"its traces is right and for {FROM_FEW.settle} updates more, with weight decay; how strong was chosen on "
         "other seeds, by what it gave on eight examples. One row is without it, as `npi train` does. The LSTM trains "
-        f"for {updates:,} updates, of which the weights are kept that do best on other "
-        f"arrays.\n\n{table(['examples', *map(str, counts)], rows)}"
+        f"for {updates:,} updates, also with weight decay, chosen like its rate at 256 examples; the weights are kept "
+        f"that do best on other arrays.\n\n{table(['examples', *map(str, counts)], rows)}"
     )
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    draw_lines(path, lines(made), f"examples of length {LENGTH}")
+    shown = [run for run in made if run.settings["learner"] != "plain"]
+    draw_lines(path, lines(shown), f"examples of length {LENGTH}")
 
 
 EXPERIMENT = Experiment(

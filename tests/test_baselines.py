@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 import torch
 
@@ -59,6 +60,13 @@ def test_what_a_network_says_does_not_depend_on_its_neighbours(network):
         counts = [len(example.target) for example in examples]
         mean = sum(loss * count for loss, count in zip(losses, counts, strict=True)) / sum(counts)
         assert model.loss(batch_of(examples)).item() == pytest.approx(mean, rel=1e-4)
+
+
+def test_some_of_a_batch_are_as_if_put_together_anew():
+    examples = [reversed_plain(problem) for problem in (("123456", "98"), ("7", "5"), ("40", "2"))]
+    some = batch_of(examples).of(np.array([2, 1, 2]))
+    anew = batch_of([examples[2], examples[1], examples[2]])
+    assert all(torch.equal(mine, other) for mine, other in zip(some, anew, strict=True))
 
 
 @pytest.mark.parametrize("name", BASELINES)

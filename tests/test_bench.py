@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from npi import bench, tasks
+from npi import bench, speed, tasks
 from npi.provability import Proof, prove
 from npi.train import begin
 
@@ -12,7 +12,7 @@ def test_rates_of_training():
     training = begin([task], seed=0)
     problems = [("96", "125"), ("7", "8"), ("1", "9999")]
     recorded = {problem: task.demonstrate(problem)[0] * 20 for problem in problems}
-    rows = list(bench._training_rates(training, recorded))
+    rows = list(speed._training_rates(training, recorded))
     assert [row.what for row in rows] == [
         "training one frame at a time (plain)",
         "training in batches, to plain",
@@ -26,8 +26,8 @@ def test_the_network_works_while_the_teacher_decides():
     task = tasks.find("sorting")
     problem = [3, 1, 2]
     model = begin([replace(task, sizes=range(2, 4), examples=2)], seed=0).model
-    led = bench._Led(bench.Neural(model, task.env), task.demonstrate(problem)[0])
-    steps, took = bench._run(task, [problem, problem], led)
+    led = speed._Led(speed.Neural(model, task.env), task.demonstrate(problem)[0])
+    steps, took = speed._run(task, [problem, problem], led)
     assert steps == 2 * sum(len(frame.steps) for frame in task.demonstrate(problem)[0])
     assert took > 0
 
@@ -37,7 +37,7 @@ def test_proofs_are_counted_with_and_without_what_failed(monkeypatch):
         return Proof(name, seed, examples, seed == 0, seed < 2, rounds=seed, failing=seed, margin=1.0, seconds=seed)
 
     monkeypatch.setattr(bench, "prove", prove)
-    rows = [row for row in bench.proofs(["bubblesort"], 3, 1, "cpu", 4) if isinstance(row, bench.Row)]
+    rows = [row for row in bench.proofs(["bubblesort"], 3, 1, "cpu", 4) if isinstance(row, speed.Row)]
     assert [row.measured.split(",")[0] for row in rows[:3]] == ["at once", "after 1 round", "not proved"]
     assert (rows[3].measured, rows[3].target, rows[3].met) == ("2, after 1 at most", "3", False)
     assert rows[4].measured == "1; 1 s"

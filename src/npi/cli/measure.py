@@ -157,7 +157,8 @@ def bench(
         examples: For proofs, how many traces of each size to learn from.
         json: Print the measurements as JSON, every training run and every program taught included.
     """
-    from npi.bench import SIZES, Row, compiled, measure, proofs, teachability
+    from npi.bench import SIZES, measure, proofs, teachability
+    from npi.speed import Row, compiled
 
     positive(seeds=seeds, workers=workers, programs=programs, examples=1 if examples is None else examples)
     rows, trials = [], []
