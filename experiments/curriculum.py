@@ -11,7 +11,7 @@ from _learners import learn_npi, npi_task
 from _tables import by, seeds, table
 
 from npi import tasks
-from npi.experiment import Experiment, Run
+from npi.experiment import Claim, Experiment, Run
 from npi.recipes import FAST
 
 EVERY = 25  # updates between two looks at all frames
@@ -67,10 +67,26 @@ def report(made: Sequence[Run]) -> str:
     )
 
 
+def compared(made: Sequence[Run]) -> list[str]:
+    """Of the runs of each way, how many learnt; and how many updates that took, all tasks together."""
+    parts = []
+    for way, group in by(made, lambda run: run.settings["way"]).items():
+        took = [run.result["updates_to_learn"] for run in group]
+        learnt = [updates for updates in took if updates is not None]
+        middle = f", median {median(learnt):,.0f} updates" if learnt else ""
+        parts.append(f"{way}: {len(learnt)} of {len(took)} learnt{middle}")
+    return parts
+
+
 EXPERIMENT = Experiment(
     "Adaptive curriculum and equal chances",
-    "The paper: drawing programs by their current error worked much better at once than the best curriculum made by "
-    "hand.",
+    [
+        Claim(
+            "curriculum",
+            "Drawing programs by their current error worked much better at once than the best curriculum made by hand.",
+            compared,
+        ),
+    ],
     runs,
     measure,
     report,

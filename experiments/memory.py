@@ -13,7 +13,7 @@ import torch
 from _tables import by, draw_lines, table
 
 from npi import tasks
-from npi.experiment import Experiment, Run
+from npi.experiment import Claim, Experiment, Run
 from npi.lessons import Lessons, programs_of
 from npi.model import NPI, ModelConfig
 from npi.program import Call, Frame, record
@@ -100,10 +100,21 @@ def figure(made: Sequence[Run], path: Path) -> None:
     draw_lines(path, lines, "length of the array", "MiB kept for the backward pass", scale=1, logarithmic=True)
 
 
+def grown(made: Sequence[Run]) -> list[str]:
+    groups = by(made, lambda run: run.settings["what"])
+    return [f"{NAMES[what]}: {growth(group) or 'one length'}" for what, group in groups.items()]
+
+
 EXPERIMENT = Experiment(
-    "Memory of training on frames (C10)",
-    "The paper: training on the frames of subprograms needs memory that grows with N for bubble sort, a flat trace "
-    "with N squared.",
+    "Memory of training on frames",
+    [
+        Claim(
+            "C10",
+            "Training on the frames of subprograms needs memory that grows with N for bubble sort, a flat trace with "
+            "N squared.",
+            grown,
+        ),
+    ],
     runs,
     measure,
     report,

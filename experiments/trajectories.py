@@ -12,7 +12,7 @@ from npi.cars.render import Renderer
 from npi.cars.shapes import make_car
 from npi.cars.views import Car
 from npi.checkpoint import load_model
-from npi.experiment import Experiment, Run
+from npi.experiment import Claim, Experiment, Run
 from npi.interpret import Memo, run
 from npi.neural import Neural
 from npi.program import ACT
@@ -61,9 +61,17 @@ def figure(made: Sequence[Run], path: Path) -> None:
     grid(images, longest).save(path)
 
 
+def at_target(made: Sequence[Run]) -> list[str]:
+    return [f"{sum(one.result['arrived'] for one in made)} of the {len(made)} ways of the figure arrive (more: C5)"]
+
+
 EXPERIMENT = Experiment(
-    "Canonicalisation of unseen cars (C7)",
-    "The paper shows how the camera is turned, step by step, to azimuth 0 and elevation 15 around cars never seen.",
+    "Canonicalisation of unseen cars",
+    [
+        Claim(
+            "C7", "Around cars never seen, the camera is turned to azimuth 0 and elevation 15, step by step.", at_target
+        ),
+    ],
     runs,
     measure,
     report,

@@ -18,7 +18,7 @@ REAL = Path(__file__).parents[1] / "experiments"
 SCRIPT = """
 import time
 from pathlib import Path
-from npi.experiment import Experiment
+from npi.experiment import Claim, Experiment
 
 def runs(quick):
     return [{"number": number, "seed": 0} for number in range(2 if quick else 4)]
@@ -35,7 +35,10 @@ def measure(device, number, seed):
 def report(made):
     return ", ".join(str(run.result["square"]) for run in made)
 
-EXPERIMENT = Experiment("Squares", "The paper: squares are squares.", runs, measure, report)
+def greatest(made):
+    return ["at least 0", f"up to {max(run.result['square'] for run in made)}"]
+
+EXPERIMENT = Experiment("Squares", [Claim("C7", "Squares are squares.", greatest)], runs, measure, report)
 """
 
 
@@ -61,7 +64,8 @@ def test_every_run_is_kept_and_none_is_made_twice(npi, folder):
     assert sorted(run["result"]["square"] for run in kept["runs"]) == [0, 1, 4, 9]
     assert all(run["where"]["torch"] and run["seconds"] >= 0 for run in kept["runs"])
     text = page.read_text()
-    assert "## Squares\n\nThe paper: squares are squares.\n\n0, 1, 4, 9\n" in text
+    assert "| C7 | Squares are squares. | at least 0<br>up to 9 | `npi reproduce squares` |" in text
+    assert "## Squares\n\n- **C7**: Squares are squares.\n\n0, 1, 4, 9\n" in text
     assert "`npi reproduce squares`: 4 runs" in text
     page.unlink()
     assert npi("reproduce", "all", "--folder", folder)[0] == 0
@@ -171,6 +175,11 @@ def test_a_file_that_is_no_results_is_refused(npi, folder, text):
     assert (folder / "results" / "squares.json").read_text() == text
 
 
+def test_every_claim_of_the_paper_has_an_experiment():
+    claims = {claim.name for name in experiment.names(REAL) for claim in experiment.find(REAL, name).claims}
+    assert claims >= {f"C{number}" for number in range(1, 11)}
+
+
 def test_wrong_words_are_answered(npi, folder, tmp_path):
     assert "did you mean 'squares'?" in npi("reproduce", "square", "--folder", folder)[2]
     assert "there are: squares" in npi("reproduce", "xyz", "--folder", folder)[2]
@@ -219,5 +228,6 @@ def test_what_is_kept_of_the_real_ones_can_be_read_and_reported(name):
         runs = Results(path, one).of(settings)
         assert runs
         for made in range(1, len(runs) + 1):  # a page can be written at any time
-            assert one.report(runs[:made])
-            assert one.report(runs[-made:])
+            for some in (runs[:made], runs[-made:]):
+                assert one.report(some)
+                assert all(claim.found(some) for claim in one.claims)

@@ -47,11 +47,25 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """What somebody says, and what some runs say to it.
+
+    name        as "C4" for those of the paper
+    says        what is claimed
+    found       what was found, in a few short lines, given any of the runs
+    """
+
+    name: str
+    says: str
+    found: Callable[[Sequence[Run]], list[str]]
+
+
+@dataclass(frozen=True)
 class Experiment:
     """What to measure, and how to show it.
 
     title       of its part of the page of results
-    paper       what the paper says, or whoever is compared with
+    claims      what others say of it
     runs        the settings of all runs, or of the few quick ones
     measure     makes one run, given the device and the settings
     report      what was found, as Markdown
@@ -61,7 +75,7 @@ class Experiment:
     """
 
     title: str
-    paper: str
+    claims: Sequence[Claim]
     runs: Callable[[bool], list[Settings]]
     measure: Callable[..., dict[str, Any]]
     report: Callable[[Sequence[Run]], str]

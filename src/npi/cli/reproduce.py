@@ -127,12 +127,15 @@ def _write_page(place: Place, made: dict[str, tuple[Experiment, Results, Sequenc
     from npi.disk import write
 
     parts = [INTRODUCTION.format(folder=place.results.relative_to(place.scripts.parent))]
-    for name, (one, results, wanted) in made.items():
+    parts.append(_overview({name: (one, results.of(wanted)) for name, (one, results, wanted) in made.items()}))
+    for name, (one, results, wanted) in sorted(made.items(), key=lambda item: _place(item[1][0].claims[0].name)):
         runs = results.of(wanted)
+        claims = "\n".join(f"- **{claim.name}**: {claim.says}" for claim in one.claims)
+        parts.append(f"## {one.title}\n\n{claims}\n")
         if not runs:
-            parts.append(f"## {one.title}\n\n{one.paper}\n\nNot made yet: `npi reproduce {name}`.\n")
+            parts.append(f"Not made yet: `npi reproduce {name}`.\n")
             continue
-        parts.append(f"## {one.title}\n\n{one.paper}\n\n{one.report(runs).strip()}\n")
+        parts.append(f"{one.report(runs).strip()}\n")
         if one.figure is not None:
             file = place.figures / f"{name}.png"
             place.figures.mkdir(parents=True, exist_ok=True)
@@ -148,6 +151,23 @@ def _write_page(place: Place, made: dict[str, tuple[Experiment, Results, Sequenc
         rest = f" **{missing} runs are still to be made.**" if missing else ""
         parts.append(f"`npi reproduce {name}`: {len(runs)} runs, {_work(runs)}, on {_machines(runs)}.{rest}\n")
     write(place.page, "\n".join(parts).encode())
+
+
+def _overview(made: dict[str, tuple[Experiment, Sequence[Run]]]) -> str:
+    """Every claim, what was found, and by which command; those of the paper first, in their order."""
+    rows = [
+        (claim.name, claim.says, "<br>".join(claim.found(runs)) if runs else "not made yet", f"`npi reproduce {name}`")
+        for name, (one, runs) in made.items()
+        for claim in one.claims
+    ]
+    rows.sort(key=lambda row: _place(row[0]))
+    head = ("claim", "as claimed", "found here", "by")
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)) + "\n"
+
+
+def _place(claim: str) -> tuple[int, str]:
+    """Where a claim stands: C2 before C10, and these before what others say."""
+    return (int(claim[1:]), "") if claim[1:].isdigit() else (1000, claim)
 
 
 def _work(runs: Sequence[Run]) -> str:
