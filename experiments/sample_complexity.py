@@ -31,7 +31,7 @@ NAMES = {
 def runs(quick: bool) -> list[dict[str, Any]]:
     baseline = {"learner": "s2s", "rate": BASELINES["s2s-sorting"].rate, "decay": BASELINES["s2s-sorting"].decay}
     if quick:
-        kinds = [{"learner": "recursive"}, {**baseline, "updates": 20}]
+        kinds = [{"learner": "plain"}, {**baseline, "updates": 20}]
         return seeds(1, ({**kind, "examples": 2, "problems": 5} for kind in kinds))
     kinds = [{"learner": "loop"}, {"learner": "recursive"}, {**baseline, "updates": 6000}]
     points = [{**kind, "examples": 2**power} for power in range(10) for kind in kinds]
