@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
@@ -14,11 +15,14 @@ from npi.baselines import BASELINES, Baseline, FitConfig, Network, fit, right
 from npi.evaluation import judge
 from npi.interpret import Memo
 from npi.model import NPI
+from npi.models import SHIPPED
 from npi.neural import Neural
 from npi.recipes import FAST, TrainConfig
 from npi.task import Task
 from npi.train import begin, follows
 
+BASELINE_CONFIG = {"batch": FitConfig.batch, "clip": FitConfig.clip}  # what is common to all of their runs
+HELD_BACK = 256  # problems by which the best weights of a baseline are chosen
 LONG = 60  # past this length, sorting by loops is judged by the frames of the teacher's run
 
 
@@ -34,6 +38,11 @@ def learn_npi(task: Task, seed: int, config: TrainConfig = FAST) -> tuple[NPI, d
         if metrics.learnt and first is None:
             first = metrics.update
     return training.average, {"learnt": training.learnt, "updates_to_learn": first, "frames": len(training.lessons)}
+
+
+def shipped() -> dict[str, Any]:
+    """Which model comes with npi: what is measured of it is not true of another."""
+    return {"model": hashlib.sha256((SHIPPED / "model.safetensors").read_bytes()).hexdigest()}
 
 
 def problems_of(task: Task, size: int, count: int) -> list[Any]:
@@ -58,14 +67,19 @@ def judge_npi(model: NPI, task: Task, lengths: Sequence[int], count: int) -> Ite
         yield {"length": length, "problems": count, "right": answers}
 
 
+def settings_of(baseline: str) -> dict[str, float]:
+    """How a baseline is trained: settings of its runs."""
+    return {"rate": BASELINES[baseline].rate, "decay": BASELINES[baseline].decay}
+
+
 def learn_baseline(
-    name: str, task: Task, seed: int, device: str, updates: int, rate: float, decay: float = 0.0, checked: int = 256
+    name: str, task: Task, seed: int, device: str, updates: int, rate: float, decay: float
 ) -> tuple[Network, Baseline, float]:
     """Train a baseline on the answers of a task's examples; also how it did on others of the same lengths."""
     baseline = BASELINES[name]
     examples = [baseline.layout(problem) for problem in task.examples_of(seed)]
     rng = Random(f"held back {task.name} {seed}")
-    held_back = [baseline.layout(task.sample(rng, rng.choice(task.sizes))) for _ in range(checked)]
+    held_back = [baseline.layout(task.sample(rng, rng.choice(task.sizes))) for _ in range(HELD_BACK)]
     torch.manual_seed(seed)
     network = baseline.network().to(device)
     config = FitConfig(updates=updates, learning_rate=rate, weight_decay=decay, judge_every=max(1, updates // 20))

@@ -56,22 +56,10 @@ def counted(right: int, problems: int) -> str:
     return f"{_short(right / problems)} % ({100 * low:.1f} to {100 * high:.1f}) of {problems:,}"
 
 
-def pooled(runs: Sequence[Run], length: int) -> str:
-    """The share of right answers at a length, of all seeds together, with its interval."""
-    tried = [{score["length"]: score for score in run.result["scores"]} for run in runs]
-    right = sum(scores[length]["right"] for scores in tried if length in scores)
-    problems = sum(next(iter(scores.values()))["problems"] for scores in tried)
-    return counted(right, problems)
-
-
-def reach(runs: Sequence[Run]) -> str:
-    """The greatest length up to which at least half of the answers are right."""
-    last = 0
-    for length, found in shares(runs).items():
-        if mean(found) < 0.5:
-            break
-        last = length
-    return f"{last:,}" if last else "none"
+def over_seeds(runs: Sequence[Run], length: int) -> str:
+    """The mean share of right answers at a length, its spread, and of how many."""
+    problems = runs[0].result["scores"][0]["problems"]
+    return f"{percent(shares(runs)[length])}, {len(runs)} seeds of {problems}"
 
 
 def by_length(groups: Mapping[str, Sequence[Run]]) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
-from _learners import learn_npi, npi_task
+from _learners import learn_npi, npi_task, shipped
 
 from npi import tasks
 from npi.checkpoint import load_model
@@ -13,6 +14,7 @@ from npi.experiment import Claim, Experiment, Run
 from npi.interpret import Memo, run
 from npi.neural import Neural
 from npi.program import Trace, record
+from npi.recipes import FAST
 from npi.view import tree
 
 FIGURES = {
@@ -60,4 +62,5 @@ EXPERIMENT = Experiment(
     runs,
     measure,
     report,
+    config={**shipped(), "npi": asdict(FAST)},
 )

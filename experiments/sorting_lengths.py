@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from _learners import LONG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task
-from _tables import by, by_length, draw_lines, pooled, seeds, shares
+from _learners import BASELINE_CONFIG, LONG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
+from _tables import by, by_length, draw_lines, over_seeds, seeds, shares
 
-from npi.baselines import BASELINES
 from npi.experiment import Claim, Experiment, Run
+from npi.recipes import FAST
 
 NAMES = {"loop": "NPI, loop", "recursive": "NPI, recursive", "s2s": "seq2seq LSTM"}
 LENGTHS = (2, 5, 10, 15, 20, 22, 25, 30, 40, 60, 100, 200)
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
-    baseline = {"learner": "s2s", "rate": BASELINES["s2s-sorting"].rate, "decay": BASELINES["s2s-sorting"].decay}
+    baseline = {"learner": "s2s", **settings_of("s2s-sorting")}
     if quick:
         kinds = [{"learner": "recursive"}, baseline]
         few = {"examples": 4, "longest": 3, "updates": 20, "lengths": [2, 3], "problems": 4}
@@ -36,13 +37,12 @@ def measure(
     updates: int,
     lengths: list[int],
     problems: int,
-    rate: float = 0.0,
-    decay: float = 0.0,
+    **tuned: float,
 ) -> dict[str, Any]:
     sizes = range(2, longest + 1)
     task = npi_task("sorting", "recursive" if learner == "s2s" else learner, sizes, examples)
     if learner == "s2s":
-        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, rate, decay)
+        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
         return {"scores": list(judge_baseline(network, baseline, task, lengths, 10 * problems)), "held_back": share}
     model, how = learn_npi(task, seed)
     return {"scores": list(judge_npi(model, task, lengths, problems)), **how}
@@ -56,11 +56,12 @@ def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
 def report(made: Sequence[Run]) -> str:
     settings = made[0].settings
     return (
-        f"Trained on {settings['examples']} examples of each length from 2 to {settings['longest']}. Right answers, "
-        "mean and spread over the seeds, on arrays drawn apart (of two or three digits, many of them are among the "
-        f"examples): {settings['problems']} of each length for NPI, {10 * settings['problems']} for the LSTM. Past "
-        f"{LONG}, a loop counts as right if its trace is its teacher's. Where the LSTM had no right answer twice "
-        f"running, longer arrays were not tried and count as wrong.\n\n{by_length(groups(made))}"
+        f"Trained on {settings['examples']} examples of each length from 2 to {settings['longest']}; half of the "
+        "arrays, taught or judged, have at most four kinds of digits, as in `npi train`. Right answers, mean and "
+        "spread over the seeds, on arrays drawn apart (of two or three digits, many of them are among the examples): "
+        f"{settings['problems']} of each length for NPI, {10 * settings['problems']} for the LSTM. Past {LONG}, a loop "
+        "counts as right if its trace is its teacher's. Where the LSTM had no right answer twice running, longer "
+        f"arrays were not tried and count as wrong.\n\n{by_length(groups(made))}"
     )
 
 
@@ -74,11 +75,11 @@ def figure(made: Sequence[Run], path: Path) -> None:
 def reached(made: Sequence[Run]) -> list[str]:
     tried = made[0].settings["lengths"]
     return [
-        f"{name}, {length} digits: {pooled(runs, length)}"
+        f"{name}, {length} digits: {over_seeds(runs, length)}"
         for name, runs in groups(made).items()
         for length in ((25, 30, 60) if name == NAMES["s2s"] else (60, 200))
         if length in tried
-    ] or ["only short arrays were tried"]
+    ]
 
 
 EXPERIMENT = Experiment(
@@ -95,4 +96,5 @@ EXPERIMENT = Experiment(
     measure,
     report,
     figure,
+    config={"npi": asdict(FAST), "baselines": BASELINE_CONFIG},
 )

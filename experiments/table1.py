@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from _learners import learn_npi
+from _learners import learn_npi, shipped
 from _tables import counted, table
 
 from npi import tasks
@@ -16,7 +17,7 @@ from npi.experiment import Claim, Experiment, Run
 from npi.interpret import Memo
 from npi.model import NPI
 from npi.neural import Neural
-from npi.recipes import PICTURES
+from npi.recipes import FAST, PICTURES
 from npi.tasks import cars
 from npi.teaching import teach
 from npi.train import begin
@@ -102,8 +103,8 @@ def report(made: Sequence[Run]) -> str:
     return (
         "Right answers, with the interval and the number of problems; in brackets the paper's figures. The second "
         "column is the model that comes with npi, the third the same after `npi teach maximum`; those of the first "
-        "are trained for the purpose. Cars start from every pose, not only from those at most four steps "
-        f"away.\n\n{table(['', *COLUMNS.values()], rows)}"
+        "are trained for the purpose. Cars start from every pose, not only from those at most four steps away; 56 of "
+        f"the unseen ones were looked at while the recipe was chosen.\n\n{table(['', *COLUMNS.values()], rows)}"
     )
 
 
@@ -113,13 +114,15 @@ def cells_of(made: Sequence[Run]) -> dict[tuple[str, str], list[int]]:
 
 
 def against_paper(made: Sequence[Run]) -> list[str]:
+    """Row by row, ours in the columns of the table, and what the paper has there."""
     cells = cells_of(made)
-    published = {
-        (column, row): said for row, (_, paper) in ROWS.items() for column, said in zip(COLUMNS, paper, strict=True)
-    }
-    both = [cell for cell in cells if published[cell] is not None]
-    reached = sum(100 * cells[cell][0] / cells[cell][1] >= published[cell] for cell in both)
-    return [f"{reached} of {len(both)} figures at least the paper's"]
+    lines = []
+    for row, (what, paper) in ROWS.items():
+        ours = [counted(*cells[column, row]) if (column, row) in cells else "-" for column in COLUMNS]
+        if set(paper) != {None} and set(ours) != {"-"}:
+            said = " / ".join("-" if figure is None else str(figure) for figure in paper)
+            lines.append(f"{what}: {' / '.join(ours)} [{said}]")
+    return lines
 
 
 def after_max(made: Sequence[Run]) -> list[str]:
@@ -132,18 +135,18 @@ def after_max(made: Sequence[Run]) -> list[str]:
 
 def all_tasks(made: Sequence[Run]) -> list[str]:
     cells = cells_of(made)
-    found = [f"{ROWS[row][0]}: {counted(*cells['multi', row])}" for row in ROWS if ("multi", row) in cells]
-    return found or ["not made yet"]
+    return [f"{ROWS[row][0]}: {counted(*cells['multi', row])}" for row in ROWS if ("multi", row) in cells]
 
 
 EXPERIMENT = Experiment(
     "Table 1: one task, three tasks, and MAX",
     [
-        Claim("C5", "Right answers with one task, three tasks, and MAX: see the table.", against_paper),
+        Claim("C5", "Right answers with one task / three tasks / and MAX, as in brackets.", against_paper),
         Claim("C6", "MAX is learnt with everything else frozen, and nothing else gets worse.", after_max),
         Claim("C8", "One network runs all tasks.", all_tasks),
     ],
     runs,
     measure,
     report,
+    config={**shipped(), "npi": asdict(FAST), "cars": asdict(PICTURES)},
 )

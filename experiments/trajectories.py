@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from _learners import shipped
+
 from npi import tasks
 from npi.cars.figure import captioned, grid
 from npi.cars.render import Renderer
@@ -76,4 +78,5 @@ EXPERIMENT = Experiment(
     measure,
     report,
     figure,
+    config=shipped(),
 )

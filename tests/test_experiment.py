@@ -9,8 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 from npi import experiment
+from npi.cli.reproduce import Place, page
 from npi.experiment import Experiment, Failure, Results, Run, perform
 from npi.task import BadInput
 
@@ -59,7 +61,7 @@ def test_every_run_is_kept_and_none_is_made_twice(npi, folder):
     code, out, err = npi("reproduce", "squares", "--folder", folder)
     page = folder.parent / "docs" / "results.md"
     assert (code, out) == (0, f"wrote {page}\n")
-    assert "squares: 4 of 4 runs" in err
+    assert "squares: 4 of 4 runs, about 0:00:00 left" in err
     kept = json.loads((folder / "results" / "squares.json").read_text())
     assert sorted(run["result"]["square"] for run in kept["runs"]) == [0, 1, 4, 9]
     assert all(run["where"]["torch"] and run["seconds"] >= 0 for run in kept["runs"])
@@ -138,7 +140,12 @@ def test_runs_of_two_versions_are_not_mixed(npi, folder):
     (folder / "squares.py").write_text(SCRIPT.replace("report)", "report, revision=2)"))
     kept.write_text(now)
     assert "(revision 1 there, 2 here)" in npi("reproduce", "squares", "--folder", folder)[2]
+    (folder / "squares.py").write_text(SCRIPT.replace("report)", "report, config={'npi': {'batch': (1, 2)}})"))
+    assert "(config npi None there, {'batch': [1, 2]} here)" in npi("reproduce", "squares", "--folder", folder)[2]
     assert kept.read_text() == now
+    assert npi("reproduce", "squares", "--fresh", "--folder", folder)[0] == 0
+    (folder / "squares.py").write_text(SCRIPT.replace("report)", "report, config={'npi': {'batch': (1, 3)}})"))
+    assert "(config npi batch [1, 2] there, [1, 3] here)" in npi("reproduce", "squares", "--folder", folder)[2]
 
 
 def test_what_is_forgotten_stays_until_something_new_is_kept(npi, folder):
@@ -183,6 +190,7 @@ def test_every_claim_of_the_paper_has_an_experiment():
 def test_wrong_words_are_answered(npi, folder, tmp_path):
     assert "did you mean 'squares'?" in npi("reproduce", "square", "--folder", folder)[2]
     assert "there are: squares" in npi("reproduce", "xyz", "--folder", folder)[2]
+    assert "did you mean 'squares'?" in npi("reproduce", "all", "squars", "--folder", folder)[2]
     assert "there are squares" in npi("reproduce", "--folder", folder)[2]
     assert "copy of the repository" in npi("reproduce", "all", "--folder", tmp_path / "nowhere")[2]
     assert "--workers is 0" in npi("reproduce", "all", "--workers", "0", "--folder", folder)[2]
@@ -230,4 +238,44 @@ def test_what_is_kept_of_the_real_ones_can_be_read_and_reported(name):
         for made in range(1, len(runs) + 1):  # a page can be written at any time
             for some in (runs[:made], runs[-made:]):
                 assert one.report(some)
-                assert all(claim.found(some) for claim in one.claims)
+                assert all(isinstance(claim.found(some), list) for claim in one.claims)
+        assert all(claim.found(runs) for claim in one.claims)
+
+
+def test_the_page_says_what_the_results_do():
+    """Whoever keeps runs or changes a report writes the page again: npi reproduce, with nothing missing, does."""
+    known = {name: experiment.find(REAL, name) for name in experiment.names(REAL)}
+    place = Place.of(REAL, quick=False)
+    made = {name: (one, Results(place.file(name), one), one.runs(False)) for name, one in known.items()}
+    assert page(place, made) == place.page.read_text()
+    assert all(place.figure(name).exists() for name, one in known.items() if one.figure is not None)
+
+
+@pytest.mark.parametrize("name", [name for name in experiment.names(REAL) if experiment.find(REAL, name).figure])
+def test_figures_are_drawn_from_what_is_kept(name, tmp_path):
+    one = experiment.find(REAL, name)
+    runs = Results(REAL / "results" / f"{name}.json", one).of(one.runs(False))
+    assert one.figure is not None
+    one.figure(runs, tmp_path / "figure.png")
+    width, height = Image.open(tmp_path / "figure.png").size
+    assert width >= 800
+    assert height >= 400
+
+
+def run_of(seed, **right):
+    """A run that was right on so many of ten problems of some lengths, of which 9 was wanted too."""
+    lengths = [1, 2, 9]
+    scores = [{"length": int(name[2:]), "problems": 10, "right": count} for name, count in right.items()]
+    return Run({"seed": seed, "lengths": lengths}, {"scores": scores}, 1.0, {})
+
+
+def test_what_was_not_tried_counts_as_wrong():
+    experiment.find(REAL, "memory")  # scripts share _tables
+    from _tables import by_length, over_seeds, percent, shares  # pyright: ignore[reportMissingImports]
+
+    runs = [run_of(0, at1=10, at2=5, at9=10), run_of(1, at1=10, at2=0)]
+    assert shares(runs) == {1: [1.0, 1.0], 2: [0.5, 0.0], 9: [1.0, 0.0]}
+    assert over_seeds(runs, 1) == "100 %, 2 seeds of 10"
+    assert over_seeds(runs, 2) == "25 % (0 to 50), 2 seeds of 10"
+    assert percent([0.999, 0.123]) == "56.1 % (12.3 to 99.9)"
+    assert by_length({"one": runs}).splitlines()[2] == "| one | 2 | 100 % | 25 % (0 to 50) | 50 % (0 to 100) |"

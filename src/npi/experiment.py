@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -52,7 +52,7 @@ class Claim:
 
     name        as "C4" for those of the paper
     says        what is claimed
-    found       what was found, in a few short lines, given any of the runs
+    found       what was found, in a few short lines, given any of the runs; none if they say nothing to it
     """
 
     name: str
@@ -70,8 +70,8 @@ class Experiment:
     measure     makes one run, given the device and the settings
     report      what was found, as Markdown
     figure      draws it to a PNG file, if there is something to draw
-    revision    to be raised when what is measured changes, be it a setting common to all runs or the model that comes
-                with npi: runs of different revisions are never mixed
+    config      what is common to all runs, to be kept with them: runs of different ones are never mixed
+    revision    to be raised when what is measured changes and neither settings nor config say so; likewise
     """
 
     title: str
@@ -80,6 +80,7 @@ class Experiment:
     measure: Callable[..., dict[str, Any]]
     report: Callable[[Sequence[Run]], str]
     figure: Callable[[Sequence[Run], Path], None] | None = None
+    config: Settings = field(default_factory=dict)
     revision: int = 1
 
 
@@ -124,7 +125,8 @@ class Results:
 
     def __init__(self, path: Path, experiment: Experiment, fresh: bool = False):
         self.path = path
-        self.head = {"format": FORMAT, "experiment": path.stem, "npi": __version__, "revision": experiment.revision}
+        head = {"format": FORMAT, "experiment": path.stem, "npi": __version__, "revision": experiment.revision}
+        self.head = json.loads(json.dumps({**head, "config": experiment.config}))
         self.runs: list[Run] = []
         if path.exists() and not fresh:  # what is forgotten stays on disk until the first new run is kept
             self.read()
@@ -137,7 +139,7 @@ class Results:
             runs = [Run(**run) for run in kept["runs"]]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise BadInput(f"{self.path} is not a file of results ({error}): {remedy}") from error
-        differences = [f"{key} {head[key]} there, {here} here" for key, here in self.head.items() if head[key] != here]
+        differences = list(_differences(head, self.head))
         if differences:
             raise BadInput(
                 f"{self.path} is of another version ({'; '.join(differences)}), and runs of two versions are never "
@@ -159,6 +161,15 @@ class Results:
         lines = [json.dumps(asdict(run), sort_keys=True) for run in self.runs]
         head = json.dumps(self.head)[:-1]
         write(self.path, (head + ', "runs": [\n' + ",\n".join(lines) + "\n]}\n").encode())
+
+
+def _differences(there: Any, here: Any, what: str = "") -> Iterator[str]:
+    """What differs between two heads, part by part."""
+    if isinstance(there, dict) and isinstance(here, dict):
+        for key in {**here, **there}:
+            yield from _differences(there.get(key), here.get(key), f"{what} {key}".strip())
+    elif there != here:
+        yield f"{what} {there} there, {here} here"
 
 
 def _key(settings: Settings) -> str:
@@ -186,6 +197,7 @@ def perform(
 
 
 def _make(folder: Path, name: str, settings: Settings, device: str, threads: int) -> Run:
+    import numpy
     import torch
 
     torch.set_num_threads(threads)
@@ -201,6 +213,7 @@ def _make(folder: Path, name: str, settings: Settings, device: str, threads: int
         "threads": threads,
         "gpu": torch.cuda.get_device_name() if device == "cuda" and torch.cuda.max_memory_allocated() else None,
         "python": platform.python_version(),
+        "numpy": numpy.__version__,
         "torch": torch.__version__,
     }
     # as it is read back, so that what is reported now is what will be reported from the file

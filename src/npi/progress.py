@@ -82,7 +82,13 @@ def counted(counts: Iterable[tuple[int, int]], what: str) -> None:
 
     console = Console(stderr=True)
     with Progress(
-        TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console, transient=True
+        TextColumn(what),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+        speed_estimate_period=86_400,  # seconds: one of the things counted may take an hour
     ) as bar:
         row = bar.add_task("", total=None)
         for done, total in counts:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +17,12 @@ from npi.cli.named import Device, device_named, positive
 from npi.task import BadInput
 
 if TYPE_CHECKING:
-    from npi.experiment import Experiment, Failure, Results, Run
+    from typing import TypeAlias
+
+    from npi.experiment import Experiment, Failure, Results, Run, Settings
+
+    # each experiment by its name, what was made of it, and what is wanted
+    Made: TypeAlias = Mapping[str, tuple[Experiment, Results, Sequence[Settings]]]
 
 INTRODUCTION = """# Results
 
@@ -46,6 +53,9 @@ class Place:
     def file(self, name: str) -> Path:
         return self.results / f"{name}.json"
 
+    def figure(self, name: str) -> Path:
+        return self.figures / f"{name}.png"
+
 
 def reproduce(
     names: Annotated[Positional[tuple[str, ...]], arg(metavar="NAME|all")],
@@ -73,10 +83,11 @@ def reproduce(
 
     positive(workers=workers)
     known = experiment.names(folder)
-    chosen = known if "all" in names else list(dict.fromkeys(names))
-    if not chosen:
+    named = [name for name in dict.fromkeys(names) if name != "all"]
+    if not names:
         raise BadInput(f"say which experiment, or all: there are {', '.join(known)}")
-    found = {name: experiment.find(folder, name) for name in dict.fromkeys([*chosen, *known])}
+    found = {name: experiment.find(folder, name) for name in dict.fromkeys([*named, *known])}
+    chosen = known if "all" in names else named
     place, where = Place.of(folder, quick), device_named(device).type
     check_place(place.results)
     results = {name: experiment.Results(place.file(name), found[name], fresh) for name in chosen}
@@ -109,12 +120,19 @@ def _make_all(folder: Path, name: str, results: Results, wanted: Sequence, worke
     before = len(wanted) - len(results.missing(wanted))
 
     def making() -> Iterator[tuple[int, int]]:
+        yield before, len(wanted)
+        began = time.monotonic()
         for done, run in enumerate(perform(folder, name, results, wanted, workers, device), before + 1):
             if isinstance(run, Failure):
                 failures.append(run)
             elif not sys.stderr.isatty():
-                what = f"{name}: {done} of {len(wanted)} runs, {run.seconds:.1f} s, {run.settings}"
-                print(what, file=sys.stderr, flush=True)
+                left = (time.monotonic() - began) / (done - before) * (len(wanted) - done)
+                print(
+                    f"{name}: {done} of {len(wanted)} runs, about {timedelta(seconds=round(left))} left; "
+                    f"{run.seconds:.1f} s for {run.settings}",
+                    file=sys.stderr,
+                    flush=True,
+                )
             yield done, len(wanted)
 
     if before < len(wanted):
@@ -122,10 +140,26 @@ def _make_all(folder: Path, name: str, results: Results, wanted: Sequence, worke
     return failures
 
 
-def _write_page(place: Place, made: dict[str, tuple[Experiment, Results, Sequence]]) -> None:
+def _write_page(place: Place, made: Made) -> None:
     """What all experiments found, each with its figure, drawn anew from the results."""
     from npi.disk import write
 
+    for name, (one, results, wanted) in made.items():
+        runs = results.of(wanted)
+        if one.figure is not None and runs:
+            place.figures.mkdir(parents=True, exist_ok=True)
+            try:
+                one.figure(runs, place.figure(name))
+            except ModuleNotFoundError as error:
+                raise BadInput(
+                    f"figures are drawn by {error.name}, which is not installed; the runs are kept. Install it with: "
+                    f"pip install 'npi[experiments]'"
+                ) from error
+    write(place.page, page(place, made).encode())
+
+
+def page(place: Place, made: Made) -> str:
+    """The text of the page of results."""
     parts = [INTRODUCTION.format(folder=place.results.relative_to(place.scripts.parent))]
     parts.append(_overview({name: (one, results.of(wanted)) for name, (one, results, wanted) in made.items()}))
     for name, (one, results, wanted) in sorted(made.items(), key=lambda item: _place(item[1][0].claims[0].name)):
@@ -137,32 +171,27 @@ def _write_page(place: Place, made: dict[str, tuple[Experiment, Results, Sequenc
             continue
         parts.append(f"{one.report(runs).strip()}\n")
         if one.figure is not None:
-            file = place.figures / f"{name}.png"
-            place.figures.mkdir(parents=True, exist_ok=True)
-            try:
-                one.figure(runs, file)
-            except ModuleNotFoundError as error:
-                raise BadInput(
-                    f"figures are drawn by {error.name}, which is not installed; the runs are kept. Install it with: "
-                    f"pip install 'npi[experiments]'"
-                ) from error
-            parts.append(f"![{one.title}]({file.relative_to(place.page.parent)})\n")
+            parts.append(f"![{one.title}]({place.figure(name).relative_to(place.page.parent)})\n")
         missing = len(wanted) - len(runs)
         rest = f" **{missing} runs are still to be made.**" if missing else ""
         parts.append(f"`npi reproduce {name}`: {len(runs)} runs, {_work(runs)}, on {_machines(runs)}.{rest}\n")
-    write(place.page, "\n".join(parts).encode())
+    return "\n".join(parts)
 
 
 def _overview(made: dict[str, tuple[Experiment, Sequence[Run]]]) -> str:
     """Every claim, what was found, and by which command; those of the paper first, in their order."""
     rows = [
-        (claim.name, claim.says, "<br>".join(claim.found(runs)) if runs else "not made yet", f"`npi reproduce {name}`")
+        (claim.name, claim.says, _lines(claim.found(runs) if runs else []), f"`npi reproduce {name}`")
         for name, (one, runs) in made.items()
         for claim in one.claims
     ]
     rows.sort(key=lambda row: _place(row[0]))
     head = ("claim", "as claimed", "found here", "by")
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)) + "\n"
+
+
+def _lines(found: Sequence[str]) -> str:
+    return "<br>".join(found) or "not made yet"
 
 
 def _place(claim: str) -> tuple[int, str]:
