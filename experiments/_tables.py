@@ -104,7 +104,7 @@ def draw_lines(
     if trained is not None:
         axes.axvline(trained[0], color="black", linewidth=0.8, linestyle=":")
         axes.annotate(
-            trained[1], (trained[0], 0.5), xycoords=("data", "axes fraction"), rotation=90,
+            trained[1], (trained[0], 0.75), xycoords=("data", "axes fraction"), rotation=90,
             xytext=(-10, 0), textcoords="offset points", fontsize=9, va="center",
         )  # fmt: skip
     axes.set_xscale("log", base=2 if logarithmic else 10)
