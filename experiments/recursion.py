@@ -37,7 +37,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         return [{"task": "quicksort", "learner": "proved", "lengths": [5, 7], "problems": 5, "seed": 0}]
     kinds = [(task, learner) for task in LENGTHS for learner in LEARNERS]
     return seeds(
-        3,
+        2,
         ({"task": task, "learner": learner, "lengths": list(LENGTHS[task]), "problems": 10} for task, learner in kinds),
     )
 
@@ -74,7 +74,8 @@ def report(made: Sequence[Run]) -> str:
         ends = [run.result["proved"] for run in learners.get("proved", [])]
         traces = group[0].result["traces"]
         rounds = max((run.result["rounds"] for run in learners.get("proved", [])), default=0)
-        ended = f"; {sum(ends)} of {len(ends)} proved, after {rounds} rounds at most" if ends else ""
+        when = f"after {rounds} rounds at most" if rounds else "at once"
+        ended = f"; {sum(ends)} of {len(ends)} proved, {when}" if ends else ""
         parts.append(f"**{task}**, from {traces} traces{ended}. Published: {SAID[task]}.\n\n{by_length(named)}")
     return "\n\n".join(parts)
 
