@@ -59,7 +59,7 @@ def counted(right: int, problems: int) -> str:
 def over_seeds(runs: Sequence[Run], length: int) -> str:
     """The mean share of right answers at a length, its spread, and of how many."""
     problems = runs[0].result["scores"][0]["problems"]
-    return f"{percent(shares(runs)[length])}, {len(runs)} seeds of {problems}"
+    return f"{percent(shares(runs)[length])}, {len(runs)} seed{'s' * (len(runs) > 1)} of {problems}"
 
 
 def by_length(groups: Mapping[str, Sequence[Run]]) -> str:

@@ -130,7 +130,8 @@ def after_max(made: Sequence[Run]) -> list[str]:
     rows = [row for row in ROWS if ("multi", row) in cells and ("max", row) in cells]
     worse = [ROWS[row][0] for row in rows if cells["max", row][0] < cells["multi", row][0]]
     taught = [f"MAX, length 5: {counted(*cells['max', 'maximum'])}"] if ("max", "maximum") in cells else []
-    return [*taught, f"worse afterwards, of {len(rows)}: {', '.join(worse) or 'none'}"]
+    others = [f"worse afterwards, of {len(rows)} others: {', '.join(worse) or 'none'}"] if rows else []
+    return [*taught, *others]
 
 
 def all_tasks(made: Sequence[Run]) -> list[str]:
