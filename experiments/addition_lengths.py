@@ -31,7 +31,12 @@ TELLING = {
     "s2s-plain": (2, 5, 20),
     "transformer": (20, 25),
 }
-MORE = 100  # times as many examples, for those that need more
+# for those that need more: how many times as many examples, and updates
+MORE = {
+    "s2s-stacked": [(100, 50_000), (1000, 50_000)],
+    "s2s-plain": [(100, 50_000), (1000, 50_000)],
+    "transformer": [(100, 10_000)],
+}
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -40,7 +45,11 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         return seeds(1, ({**kind(name), "examples": 8, **few} for name in NAMES if name != "loop"))
     rest = {"longest": 20, "updates": 10_000, "lengths": list(LENGTHS), "problems": 20}
     kinds = [{**kind(name), "examples": 64 if name == "s2s-easy" else 32, **rest} for name in NAMES]
-    kinds += [{**kind(name), "examples": 32 * MORE, **rest} for name in ("s2s-stacked", "s2s-plain", "transformer")]
+    kinds += [
+        {**kind(name), **rest, "examples": 32 * times, "updates": updates}
+        for name, more in MORE.items()
+        for times, updates in more
+    ]
     return seeds(3, kinds)
 
 
@@ -85,17 +94,19 @@ def report(made: Sequence[Run]) -> str:
         "read both numbers at once, reversed, as the appendix lays them out; the transformer (4 layers of 128, "
         "rotary positions) reads and writes reversed digits. Right answers, mean and spread over the seeds, on sums "
         f"drawn apart (of one or two digits, many of them are among the examples): {problems} of each length for NPI, "
-        f"{5 * problems} for the others, which train for {made[0].settings['updates']:,} updates and keep the weights "
-        f"that do best on sums held back{held_back(made)}. Where there was no right answer twice running, longer sums "
-        f"were not tried and count as wrong.\n\n{by_length(groups(made))}"
+        f"{5 * problems} for the others, which keep the weights that do best on sums held back{held_back(made)}. Where "
+        f"there was no right answer twice running, longer sums were not tried and count as wrong.\n\n"
+        f"{by_length(groups(made))}"
     )
 
 
 def held_back(made: Sequence[Run]) -> str:
-    """How the others did on those: the share they had right, of all lengths of training."""
+    """How the others did on those: the share they had right, of all lengths of training, and after how many updates."""
     others = [run for run in made if run.settings["learner"] in BASELINES]
-    found = {name: [run.result["held_back"] for run in runs] for name, runs in groups(others).items()}
-    parts = [f"{name} {percent(right)}" for name, right in found.items()]
+    parts = [
+        f"{name} and {runs[0].settings['updates']:,} updates {percent([run.result['held_back'] for run in runs])}"
+        for name, runs in groups(others).items()
+    ]
     return f" ({'; '.join(parts)})" if parts else ""
 
 

@@ -37,8 +37,8 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         return [{"task": "quicksort", "learner": "proved", "lengths": [5, 7], "problems": 5, "seed": 0}]
     kinds = [(task, learner) for task in LENGTHS for learner in LEARNERS]
     return seeds(
-        2,
-        ({"task": task, "learner": learner, "lengths": list(LENGTHS[task]), "problems": 10} for task, learner in kinds),
+        3,
+        ({"task": task, "learner": learner, "lengths": list(LENGTHS[task]), "problems": 30} for task, learner in kinds),
     )
 
 
@@ -53,7 +53,12 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
         training = begin([known], seed=seed)
         attempts = [found[task] for found in until_proved(training, prover) if isinstance(found, dict)]
         model = training.average
-        how |= {"proved": bool(attempts) and attempts[-1].proved, "rounds": max(0, len(attempts) - 1)}
+        how |= {
+            "proved": bool(attempts) and attempts[-1].proved,
+            "rounds": max(0, len(attempts) - 1),
+            "histories": attempts[0].histories if attempts else 0,
+            "failing": [len(attempt.wrong) + len(attempt.unsure) for attempt in attempts],
+        }
     else:
         model, learnt = learn_npi(known, seed)
         how |= learnt
@@ -73,11 +78,21 @@ def report(made: Sequence[Run]) -> str:
         named = {name: learners[learner] for learner, name in LEARNERS.items() if learner in learners}
         ends = [run.result["proved"] for run in learners.get("proved", [])]
         traces = group[0].result["traces"]
-        rounds = max((run.result["rounds"] for run in learners.get("proved", [])), default=0)
-        when = f"after {rounds} rounds at most" if rounds else "at once"
-        ended = f"; {sum(ends)} of {len(ends)} proved, {when}" if ends else ""
+        ended = f"; {sum(ends)} of {len(ends)} proved, {rounds_of(learners['proved'])}" if ends else ""
         parts.append(f"**{task}**, from {traces} traces{ended}. Published: {SAID[task]}.\n\n{by_length(named)}")
     return "\n\n".join(parts)
+
+
+def rounds_of(proved: Sequence[Run]) -> str:
+    """How long it took, and what was wrong at first."""
+    rounds = max(run.result["rounds"] for run in proved)
+    if not rounds:
+        return "at once"
+    first = sorted(run.result["failing"][0] for run in proved)
+    return (
+        f"after {rounds} rounds at most ({first[0]:,} to {first[-1]:,} of {proved[0].result['histories']:,} histories "
+        "failed at first)"
+    )
 
 
 def every_length(made: Sequence[Run]) -> list[str]:
