@@ -40,7 +40,8 @@ def report(made):
 def greatest(made):
     return ["at least 0", f"up to {max(run.result['square'] for run in made)}"]
 
-EXPERIMENT = Experiment("Squares", [Claim("C7", "Squares are squares.", greatest)], runs, measure, report)
+CLAIM = Claim("C7", "Squares are squares.", greatest, "one is not.")
+EXPERIMENT = Experiment("Squares", [CLAIM], runs, measure, report)
 """
 
 
@@ -67,7 +68,7 @@ def test_every_run_is_kept_and_none_is_made_twice(npi, folder):
     assert all(run["where"]["torch"] and run["seconds"] >= 0 for run in kept["runs"])
     text = page.read_text()
     assert "| C7 | Squares are squares. | at least 0<br>up to 9 | `npi reproduce squares` |" in text
-    assert "## Squares\n\n- **C7**: Squares are squares.\n\n0, 1, 4, 9\n" in text
+    assert "## Squares\n\n- **C7**: Squares are squares. *Otherwise here:* one is not.\n\n0, 1, 4, 9\n" in text
     assert "`npi reproduce squares`: 4 runs" in text
     page.unlink()
     assert npi("reproduce", "all", "--folder", folder)[0] == 0

@@ -53,11 +53,13 @@ class Claim:
     name        as "C4" for those of the paper
     says        what is claimed
     found       what was found, in a few short lines, given any of the runs; none if they say nothing to it
+    otherwise   where it is otherwise here, and why, as far as that is known
     """
 
     name: str
     says: str
     found: Callable[[Sequence[Run]], list[str]]
+    otherwise: str = ""
 
 
 @dataclass(frozen=True)

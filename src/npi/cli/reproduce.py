@@ -19,7 +19,7 @@ from npi.task import BadInput
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from npi.experiment import Experiment, Failure, Results, Run, Settings
+    from npi.experiment import Claim, Experiment, Failure, Results, Run, Settings
 
     # each experiment by its name, what was made of it, and what is wanted
     Made: TypeAlias = Mapping[str, tuple[Experiment, Results, Sequence[Settings]]]
@@ -164,7 +164,7 @@ def page(place: Place, made: Made) -> str:
     parts.append(_overview({name: (one, results.of(wanted)) for name, (one, results, wanted) in made.items()}))
     for name, (one, results, wanted) in sorted(made.items(), key=lambda item: _place(item[1][0].claims[0].name)):
         runs = results.of(wanted)
-        claims = "\n".join(f"- **{claim.name}**: {claim.says}" for claim in one.claims)
+        claims = "\n".join(_said(claim) for claim in one.claims)
         parts.append(f"## {one.title}\n\n{claims}\n")
         if not runs:
             parts.append(f"Not made yet: `npi reproduce {name}`.\n")
@@ -176,6 +176,11 @@ def page(place: Place, made: Made) -> str:
         rest = f" **{missing} runs are still to be made.**" if missing else ""
         parts.append(f"`npi reproduce {name}`: {len(runs)} runs, {_work(runs)}, on {_machines(runs)}.{rest}\n")
     return "\n".join(parts)
+
+
+def _said(claim: Claim) -> str:
+    otherwise = f" *Otherwise here:* {claim.otherwise}" if claim.otherwise else ""
+    return f"- **{claim.name}**: {claim.says}{otherwise}"
 
 
 def _overview(made: dict[str, tuple[Experiment, Sequence[Run]]]) -> str:
