@@ -19,11 +19,15 @@ from npi.models import SHIPPED
 from npi.neural import Neural
 from npi.recipes import FAST, TrainConfig
 from npi.task import Task
+from npi.tasks.sorting import DIGITS
 from npi.train import begin, follows
 
-BASELINE_CONFIG = {"batch": FitConfig.batch, "clip": FitConfig.clip}  # what is common to all of their runs
 HELD_BACK = 256  # problems by which the best weights of a baseline are chosen
-LONG = 60  # past this length, sorting by loops is judged by the frames of the teacher's run
+BASELINE_CONFIG = {
+    "batch": FitConfig.batch,
+    "clip": FitConfig.clip,
+    "held_back": HELD_BACK,
+}  # common to all of their runs
 
 
 def npi_task(name: str, teacher: str, sizes: Sequence[int], examples: int) -> Task:
@@ -45,22 +49,30 @@ def shipped() -> dict[str, Any]:
     return {"model": hashlib.sha256((SHIPPED / "model.safetensors").read_bytes()).hexdigest()}
 
 
+def any_digits(rng: Random, size: int) -> tuple[int, ...]:
+    """Arrays to sort. Half of those of `npi train` have few kinds of digits, and a few such arrays show little."""
+    return tuple(rng.choices(DIGITS, k=size))
+
+
 def problems_of(task: Task, size: int, count: int) -> list[Any]:
     """Random problems to judge by, the same for whoever is judged; of the smallest sizes some may have been taught."""
     rng = Random(f"judged {task.name} {size}")
     return [task.sample(rng, size) for _ in range(count)]
 
 
-def judge_npi(model: NPI, task: Task, lengths: Sequence[int], count: int) -> Iterator[dict[str, int]]:
+def judge_npi(
+    model: NPI, task: Task, lengths: Sequence[int], count: int, run_up_to: int | None = None
+) -> Iterator[dict[str, int]]:
     """How many problems of each length are answered rightly.
 
-    Loops over long arrays are asked about all frames of the teacher's run at once instead of being run: a problem
-    counts as right if the trace is the teacher's, which makes the answer right; without it the answer might be, too.
+    What is longer than `run_up_to` is not run: the model is asked about all frames of the teacher's run at once. Such a
+    problem counts as right if the trace is the teacher's, which makes the answer right; without it the answer might be,
+    too.
     """
     decider = Memo(Neural(model, task.env))
     for length in lengths:
         problems = problems_of(task, length, count)
-        if task.teacher == "loop" and task.name != "addition" and length > LONG:
+        if run_up_to is not None and length > run_up_to:
             answers = sum(follows(model, task, problem) for problem in problems)
         else:
             answers = judge(task, decider, problems).answers

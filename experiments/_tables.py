@@ -57,9 +57,21 @@ def counted(right: int, problems: int) -> str:
 
 
 def over_seeds(runs: Sequence[Run], length: int) -> str:
-    """The mean share of right answers at a length, its spread, and of how many."""
+    """The right answers of all seeds at a length, with their interval."""
     problems = runs[0].result["scores"][0]["problems"]
-    return f"{percent(shares(runs)[length])}, {len(runs)} seed{'s' * (len(runs) > 1)} of {problems}"
+    right = round(sum(shares(runs)[length]) * problems)
+    return f"{counted(right, problems * len(runs))}, {len(runs)} seed{'s' * (len(runs) > 1)}"
+
+
+def how_many(runs: Sequence[Run]) -> str:
+    """On how many problems of each length NPI and baselines were judged."""
+    counts = {run.settings["learner"] in ("loop", "recursive"): run.settings["problems"] for run in runs}
+    parts = [
+        f"{counts[known]} of each length for {who}"
+        for known, who in ((True, "NPI"), (False, "baselines"))
+        if known in counts
+    ]
+    return ", ".join(parts)
 
 
 def by_length(groups: Mapping[str, Sequence[Run]]) -> str:

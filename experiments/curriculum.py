@@ -19,6 +19,7 @@ EVERY = 25  # updates between two looks at all frames
 WAYS = {
     "adaptive": {},
     "by error alone": {"review": 0.0},
+    "mistakes alone": {"uniform": 1.0},
     "equal chances": {"uniform": 1.0, "review": 0.0},
 }
 
@@ -71,8 +72,9 @@ def report(made: Sequence[Run]) -> str:
         "Updates until every distinct frame is right, median and spread over the seeds, of "
         f"{made[0].settings['updates']:,} at most, looked at every {EVERY}. *Adaptive* is what `npi train` does: four "
         "fifths of the programs by a softmax over their error, and to each batch, a tenth more frames that were "
-        "wrong at the last look; *by error alone* is without these frames; *equal chances* draws all programs "
-        f"alike. A curriculum made by hand was not tried.\n\n{table(['', *WAYS], rows)}"
+        "wrong at the last look; *by error alone* is without these frames; *mistakes alone* has them, and draws "
+        "all programs alike; *equal chances* does so without. A curriculum made by hand was not tried.\n\n"
+        f"{table(['', *WAYS], rows)}"
     )
 
 
@@ -90,6 +92,7 @@ EXPERIMENT = Experiment(
             "curriculum",
             "Drawing programs by their current error worked much better at once than the best curriculum made by hand.",
             compared,
+            "PLACEHOLDER",
         ),
     ],
     runs,

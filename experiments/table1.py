@@ -30,7 +30,7 @@ ROWS = {
     "maximum": ("MAX, length 5", (None, None, 100)),
     "maximum 50": ("MAX, length 50", (None, None, None)),
 }
-COLUMNS = {"single": "one task", "multi": "three tasks", "max": "and MAX"}
+COLUMNS = {"single": "one task", "multi": "three tasks", "max": "and MAX", "rehearsed": "and MAX, rehearsed"}
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -43,6 +43,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         ("multi", both),
         ("max", [*both, "maximum"]),
         ("max", ["maximum 50"]),
+        ("rehearsed", [*both, "maximum"]),
     ]
     return [{"model": model, "rows": rows, "seed": 0, **count} for model, rows in kinds]
 
@@ -56,8 +57,13 @@ def trained(model: str, task: str, seed: int, device: str) -> NPI:
     """The network of a column: trained here, as it comes with npi, or that taught MAX."""
     if model == "multi":
         return load_model()
-    if model == "max":
-        taught = teach(load_model(), tasks.find("maximum"), seed=seed)
+    if model in ("max", "rehearsed"):
+        known = load_model()
+        old = [tasks.find(name, teacher) for name, teacher in known.tasks.items()] if model == "rehearsed" else []
+        if old:
+            for _ in cars.prepare():
+                pass
+        taught = teach(known, tasks.find("maximum"), old, seed=seed)
         if not taught.learnt:
             raise RuntimeError("MAX was not learnt")
         return taught.model
@@ -95,15 +101,17 @@ def report(made: Sequence[Run]) -> str:
     rows = []
     for row, (what, paper) in ROWS.items():
         line = [what]
-        for column, published in zip(COLUMNS, paper, strict=True):
+        for column, published in zip(COLUMNS, (*paper, None), strict=True):
             score = cells.get((column, row))
             ours = "" if score is None else counted(*score)
             line.append(ours if published is None else f"{ours} [{published}]")
         rows.append(line)
     return (
         "Right answers, with the interval and the number of problems; in brackets the paper's figures. The second "
-        "column is the model that comes with npi, the third the same after `npi teach maximum`; those of the first "
-        "are trained for the purpose. Cars start from every pose, not only from those at most four steps away; 56 of "
+        "column is the model that comes with npi, the third the same after `npi teach maximum`, by which old programs "
+        "are kept from calling new ones, the last after `npi teach maximum --rehearse`, by which they are not; those "
+        "of the first are trained for the purpose. Cars start from every pose, not only from those at most four steps "
+        "away; 56 of "
         f"the unseen ones were looked at while the recipe was chosen.\n\n{table(['', *COLUMNS.values()], rows)}"
     )
 
@@ -118,7 +126,8 @@ def against_paper(made: Sequence[Run]) -> list[str]:
     cells = cells_of(made)
     lines = []
     for row, (what, paper) in ROWS.items():
-        ours = [counted(*cells[column, row]) if (column, row) in cells else "-" for column in COLUMNS]
+        columns = list(COLUMNS)[: len(paper)]
+        ours = [counted(*cells[column, row]) if (column, row) in cells else "-" for column in columns]
         if set(paper) != {None} and set(ours) != {"-"}:
             said = " / ".join("-" if figure is None else str(figure) for figure in paper)
             lines.append(f"{what}: {' / '.join(ours)} [{said}]")
@@ -126,12 +135,17 @@ def against_paper(made: Sequence[Run]) -> list[str]:
 
 
 def after_max(made: Sequence[Run]) -> list[str]:
+    """Of both ways: how MAX does, and what else got worse."""
     cells = cells_of(made)
-    rows = [row for row in ROWS if ("multi", row) in cells and ("max", row) in cells]
-    worse = [ROWS[row][0] for row in rows if cells["max", row][0] < cells["multi", row][0]]
-    taught = [f"MAX, length 5: {counted(*cells['max', 'maximum'])}"] if ("max", "maximum") in cells else []
-    others = [f"worse afterwards, of {len(rows)} others: {', '.join(worse) or 'none'}"] if rows else []
-    return [*taught, *others]
+    lines = []
+    for way in ("max", "rehearsed"):
+        rows = [row for row in ROWS if ("multi", row) in cells and (way, row) in cells]
+        worse = [ROWS[row][0] for row in rows if cells[way, row][0] < cells["multi", row][0]]
+        if (way, "maximum") in cells:
+            lines.append(f"{COLUMNS[way]}: length 5, {counted(*cells[way, 'maximum'])}")
+        if rows:
+            lines.append(f"worse afterwards, of {len(rows)} others: {', '.join(worse) or 'none'}")
+    return lines
 
 
 def all_tasks(made: Sequence[Run]) -> list[str]:
@@ -142,9 +156,28 @@ def all_tasks(made: Sequence[Run]) -> list[str]:
 EXPERIMENT = Experiment(
     "Table 1: one task, three tasks, and MAX",
     [
-        Claim("C5", "Right answers with one task / three tasks / and MAX, as in brackets.", against_paper),
-        Claim("C6", "MAX is learnt with everything else frozen, and nothing else gets worse.", after_max),
-        Claim("C8", "One network runs all tasks.", all_tasks),
+        Claim(
+            "C5",
+            "Right answers with one task / three tasks / and MAX, as in brackets.",
+            against_paper,
+            "the cars were made for this project, so they may be easier than the paper's; the CNN is told the pose "
+            "while it learns. The model of three tasks learnt from recursive traces of up to 20 digits, from random "
+            "programs (practice), and from what a proof found.",
+        ),
+        Claim(
+            "C6",
+            "MAX is learnt with everything else frozen, and nothing else gets worse.",
+            after_max,
+            "the core has practised on random programs before; one that has learnt the three tasks alone cannot be "
+            "taught so.",
+        ),
+        Claim(
+            "C8",
+            "One network runs all programs of the appendix's table.",
+            all_tasks,
+            "judged by each task's main program, and by what it calls. Nothing calls RSHIFT of addition: it is proved "
+            "right with the rest (`npi verify addition`).",
+        ),
     ],
     runs,
     measure,

@@ -37,6 +37,9 @@ def measure(device, number, seed):
 def report(made):
     return ", ".join(str(run.result["square"]) for run in made)
 
+def draw(made, path):
+    import no_such_library
+
 def greatest(made):
     return ["at least 0", f"up to {max(run.result['square'] for run in made)}"]
 
@@ -81,8 +84,10 @@ def test_every_run_is_kept_and_none_is_made_twice(npi, folder):
 def test_quick_runs_have_a_place_of_their_own(npi, folder):
     assert npi("reproduce", "all", "--quick", "--folder", folder)[0] == 0
     assert made(folder) == ["0", "1"]
-    assert "`experiments/quick`" in (folder / "quick" / "results.md").read_text()
-    assert "0, 1\n" in (folder / "quick" / "results.md").read_text()
+    page = (folder / "quick" / "results.md").read_text()
+    assert page.startswith("# Quick runs\n")
+    assert "- **C7**: Squares are squares.\n\n0, 1\n" in page  # not where it is otherwise: that takes full runs
+    assert "`npi reproduce squares --quick`: 2 runs" in page
     assert not (folder / "results").exists()
     assert not (folder.parent / "docs").exists()
 
@@ -91,7 +96,7 @@ def test_a_run_that_fails_is_named_and_made_again(npi, folder):
     (folder / "break2").touch()
     code, _, err = npi("reproduce", "squares", "--workers", "2", "--folder", folder)
     assert code == 1
-    assert "squares {'number': 2, 'seed': 0} failed: ValueError: 2 is broken" in err
+    assert "squares {'number': 2, 'seed': 0} failed: ValueError: 2 is broken; npi reproduce squares tries it" in err
     assert "**1 runs are still to be made.**" in (folder.parent / "docs" / "results.md").read_text()
     (folder / "break2").unlink()
     assert npi("reproduce", "squares", "--folder", folder)[0] == 0
@@ -110,6 +115,7 @@ def test_an_interrupted_experiment_goes_on_where_it_was(folder):
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert "Traceback" not in err
+    assert "runs that were made are kept; the same command goes on" in err
     assert [run["settings"]["number"] for run in json.loads(kept.read_text())["runs"]] == [0]
     (folder / "slow").unlink()
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
@@ -181,6 +187,29 @@ def test_a_file_that_is_no_results_is_refused(npi, folder, text):
     assert code == 2
     assert "squares.json" in err
     assert (folder / "results" / "squares.json").read_text() == text
+
+
+def test_a_run_that_cannot_be_reported_is_refused_and_does_not_stop_the_others(npi, folder):
+    (folder / "cubes.py").write_text(SCRIPT.replace("Squares", "Cubes"))
+    assert npi("reproduce", "all", "--folder", folder)[0] == 0
+    kept = folder / "results" / "squares.json"
+    kept.write_text(kept.read_text().replace('"square": 4', '"squares": 4'))
+    before = kept.read_text()
+    code, _, err = npi("reproduce", "squares", "--folder", folder)
+    assert code == 2
+    assert "squares.json holds runs that cannot be reported (KeyError: 'square')" in err
+    code, _, err = npi("reproduce", "cubes", "--folder", folder)
+    assert code == 0
+    assert "left out of" in err
+    assert kept.read_text() == before
+
+
+def test_without_the_library_for_figures_there_is_still_a_page(npi, folder):
+    (folder / "squares.py").write_text(SCRIPT.replace("report)", "report, draw)"))
+    code, out, err = npi("reproduce", "squares", "--folder", folder)
+    assert (code, out) == (0, f"wrote {folder.parent / 'docs' / 'results.md'}\n")
+    assert "no figures were drawn: no_such_library is not installed" in err
+    assert "pip install 'npi[experiments]'" in err
 
 
 def test_every_claim_of_the_paper_has_an_experiment():
@@ -276,7 +305,7 @@ def test_what_was_not_tried_counts_as_wrong():
 
     runs = [run_of(0, at1=10, at2=5, at9=10), run_of(1, at1=10, at2=0)]
     assert shares(runs) == {1: [1.0, 1.0], 2: [0.5, 0.0], 9: [1.0, 0.0]}
-    assert over_seeds(runs, 1) == "100 %, 2 seeds of 10"
-    assert over_seeds(runs, 2) == "25 % (0 to 50), 2 seeds of 10"
+    assert over_seeds(runs, 1) == "100 % (83.9 to 100.0) of 20, 2 seeds"
+    assert over_seeds(runs, 2) == "25 % (11.2 to 46.9) of 20, 2 seeds"
     assert percent([0.999, 0.123]) == "56.1 % (12.3 to 99.9)"
     assert by_length({"one": runs}).splitlines()[2] == "| one | 2 | 100 % | 25 % (0 to 50) | 50 % (0 to 100) |"

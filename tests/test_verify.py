@@ -15,6 +15,7 @@ from torch.nn.functional import one_hot
 from npi import NPI, Call, Env, GraphKind, ModelConfig, act, program, tasks
 from npi.histories import NotProvable
 from npi.model import Outputs
+from npi.models import SHIPPED
 from npi.tape import LEFT, RIGHT, TapeKind
 from npi.tasks.sorting import SortingPad
 from npi.tasks.toposort import GraphPad
@@ -348,3 +349,10 @@ def test_other_bad_input(npi, tmp_path):
     assert code == 2
     assert "give one of them" in err
     assert npi("verify", "cars")[0] == 2
+    code, _, err = npi("verify", "sorting", "--check", SHIPPED / "addition.certificate.json")
+    assert code == 2
+    assert "is a certificate of addition, not of sorting: give one of sorting, or say npi verify addition" in err
+    (tmp_path / "file").touch()
+    code, out, err = npi("verify", "sorting", "--certificate", tmp_path / "file" / "c.json")
+    assert (code, out) == (2, "")
+    assert "is a file; move it away, or choose another place" in err

@@ -14,9 +14,9 @@ def check_place(folder: Path) -> None:
     """Whether a folder is there, or can be made, and files written to it."""
     there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not there.is_dir():
-        raise BadInput(f"{folder} cannot be a folder: {there} is a file")
+        raise BadInput(f"{folder} cannot be a folder: {there} is a file; move it away, or choose another place")
     if not os.access(there, os.W_OK):
-        raise BadInput(f"nothing can be written to {folder}: {there} is read-only")
+        raise BadInput(f"nothing can be written to {folder}: {there} is read-only; choose another place")
 
 
 def write(path: Path, data: bytes) -> None:

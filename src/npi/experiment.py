@@ -116,9 +116,14 @@ def _load(folder: Path, name: str) -> Experiment:
         spec.loader.exec_module(module)
         experiment = module.EXPERIMENT
     except Exception as error:
-        raise BadInput(f"{folder / name}.py cannot be used: {type(error).__name__}: {error}") from error
+        raise BadInput(
+            f"{folder / name}.py cannot be used: {type(error).__name__}: {error}; mend it, or move it out of {folder}"
+        ) from error
     if not isinstance(experiment, Experiment):
-        raise BadInput(f"{folder / name}.py has an EXPERIMENT that is not an npi.experiment.Experiment")
+        raise BadInput(
+            f"{folder / name}.py has an EXPERIMENT that is not an npi.experiment.Experiment: mend it, or move "
+            f"it out of {folder}"
+        )
     return experiment
 
 

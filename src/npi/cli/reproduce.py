@@ -27,9 +27,20 @@ if TYPE_CHECKING:
 INTRODUCTION = """# Results
 
 What the paper says and what this project gets. `npi reproduce` writes this page from the files in
-`{folder}`, which hold every run: its settings and seed, what was measured, how long it took, and on which
-machine. In figures, lines that lie on each other are drawn side by side, and bands go from the least to the greatest of
-the seeds.
+`{folder}`, which hold every run reported: its settings and seed, what was measured, how long it took, and on which
+machine. Runs that are there are not made again; with `--fresh` they are, and where a GPU was used, one is needed to do
+it in like time.
+
+In the first table, brackets are 95 % intervals (Wilson's) of the problems of all seeds together, as if they had been
+drawn apart; the seeds of an experiment are judged on the same problems. Further down, brackets and the bands of figures
+go from the least to the greatest of the seeds, unless something else is said. In figures, lines that lie on each other
+are drawn side by side.
+"""
+
+QUICK = """# Quick runs
+
+A few small runs of each experiment, by `npi reproduce --quick`. They show that everything works, and nothing else: the
+results are those of the full runs.
 """
 
 
@@ -41,20 +52,24 @@ class Place:
     results: Path
     figures: Path
     page: Path
+    quick: bool
 
     @classmethod
     def of(cls, scripts: Path, quick: bool) -> Place:
         if quick:
             out = scripts / "quick"
-            return cls(scripts, out, out, out / "results.md")
+            return cls(scripts, out, out, out / "results.md", quick)
         docs = scripts.absolute().parent / "docs"
-        return cls(scripts, scripts / "results", docs / "figures", docs / "results.md")
+        return cls(scripts, scripts / "results", docs / "figures", docs / "results.md", quick)
 
     def file(self, name: str) -> Path:
         return self.results / f"{name}.json"
 
     def figure(self, name: str) -> Path:
         return self.figures / f"{name}.png"
+
+    def command(self, name: str) -> str:
+        return f"`npi reproduce {name}{' --quick' if self.quick else ''}`"
 
 
 def reproduce(
@@ -95,20 +110,48 @@ def reproduce(
         if name not in chosen:
             try:
                 results[name] = experiment.Results(place.file(name), found[name])
-            except BadInput as error:
+                _check(results[name], found[name], quick)
+            except (BadInput, OSError) as error:
+                results.pop(name, None)
                 print(f"npi: left out of {place.page}: {error}", file=sys.stderr)
-    failures = [
-        (name, failure)
-        for name in chosen
-        for failure in _make_all(folder, name, results[name], found[name].runs(quick), workers, where)
-    ]
+        else:
+            _check(results[name], found[name], quick)
+    failures = []
+    for name in chosen:
+        try:
+            made = _make_all(folder, name, results[name], found[name].runs(quick), workers, where)
+        except KeyboardInterrupt:
+            print("npi: runs that were made are kept; the same command goes on with the others", file=sys.stderr)
+            raise
+        failures += [(name, failure) for failure in made]
     for name, failure in failures:
-        print(f"npi: {name} {failure.settings} failed: {failure.error}", file=sys.stderr)
+        print(
+            f"npi: {name} {failure.settings} failed: {failure.error}; npi reproduce {name} tries it again, and "
+            "makes no other run twice",
+            file=sys.stderr,
+        )
     _write_page(
         place, {name: (found[name], results[name], found[name].runs(quick)) for name in known if name in results}
     )
     print(f"wrote {place.page}")
     return int(bool(failures))
+
+
+def _check(results: Results, one: Experiment, quick: bool) -> None:
+    """Whether what is kept can be reported, before anything is added to it."""
+    runs = results.of(one.runs(quick))
+    if not runs:
+        return
+    try:
+        one.report(runs)
+        _machines(runs)
+        for claim in one.claims:
+            claim.found(runs)
+    except Exception as error:
+        raise BadInput(
+            f"{results.path} holds runs that cannot be reported ({type(error).__name__}: {error}): put it back as it "
+            f"was, or begin anew with --fresh"
+        ) from error
 
 
 def _make_all(folder: Path, name: str, results: Results, wanted: Sequence, workers: int, device: str) -> list[Failure]:
@@ -144,6 +187,7 @@ def _write_page(place: Place, made: Made) -> None:
     """What all experiments found, each with its figure, drawn anew from the results."""
     from npi.disk import write
 
+    write(place.page, page(place, made).encode())
     for name, (one, results, wanted) in made.items():
         runs = results.of(wanted)
         if one.figure is not None and runs:
@@ -151,42 +195,45 @@ def _write_page(place: Place, made: Made) -> None:
             try:
                 one.figure(runs, place.figure(name))
             except ModuleNotFoundError as error:
-                raise BadInput(
-                    f"figures are drawn by {error.name}, which is not installed; the runs are kept. Install it with: "
-                    f"pip install 'npi[experiments]'"
-                ) from error
-    write(place.page, page(place, made).encode())
+                print(
+                    f"npi: no figures were drawn: {error.name} is not installed. Install it with pip install "
+                    "'npi[experiments]'; then the same command draws them, and makes no run again",
+                    file=sys.stderr,
+                )
+                return
 
 
 def page(place: Place, made: Made) -> str:
     """The text of the page of results."""
-    parts = [INTRODUCTION.format(folder=place.results.relative_to(place.scripts.parent))]
-    parts.append(_overview({name: (one, results.of(wanted)) for name, (one, results, wanted) in made.items()}))
+    parts = [QUICK if place.quick else INTRODUCTION.format(folder=place.results.relative_to(place.scripts.parent))]
+    parts.append(_overview(place, {name: (one, results.of(wanted)) for name, (one, results, wanted) in made.items()}))
     for name, (one, results, wanted) in sorted(made.items(), key=lambda item: _place(item[1][0].claims[0].name)):
         runs = results.of(wanted)
-        claims = "\n".join(_said(claim) for claim in one.claims)
+        claims = "\n".join(_said(claim, place.quick) for claim in one.claims)
         parts.append(f"## {one.title}\n\n{claims}\n")
         if not runs:
-            parts.append(f"Not made yet: `npi reproduce {name}`.\n")
+            parts.append(f"Not made yet: {place.command(name)}.\n")
             continue
         parts.append(f"{one.report(runs).strip()}\n")
         if one.figure is not None:
             parts.append(f"![{one.title}]({place.figure(name).relative_to(place.page.parent)})\n")
         missing = len(wanted) - len(runs)
         rest = f" **{missing} runs are still to be made.**" if missing else ""
-        parts.append(f"`npi reproduce {name}`: {len(runs)} runs, {_work(runs)}, on {_machines(runs)}.{rest}\n")
+        count = f"{len(runs)} run{'s' * (len(runs) > 1)}"
+        parts.append(f"{place.command(name)}: {count}, {_work(runs)}, on {_machines(runs)}.{rest}\n")
     return "\n".join(parts)
 
 
-def _said(claim: Claim) -> str:
-    otherwise = f" *Otherwise here:* {claim.otherwise}" if claim.otherwise else ""
+def _said(claim: Claim, quick: bool) -> str:
+    """What is claimed, and where it is otherwise, which is never seen by quick runs."""
+    otherwise = f" *Otherwise here:* {claim.otherwise}" if claim.otherwise and not quick else ""
     return f"- **{claim.name}**: {claim.says}{otherwise}"
 
 
-def _overview(made: dict[str, tuple[Experiment, Sequence[Run]]]) -> str:
+def _overview(place: Place, made: dict[str, tuple[Experiment, Sequence[Run]]]) -> str:
     """Every claim, what was found, and by which command; those of the paper first, in their order."""
     rows = [
-        (claim.name, claim.says, _lines(claim.found(runs) if runs else []), f"`npi reproduce {name}`")
+        (claim.name, claim.says, _found(claim, runs, place.quick), place.command(name))
         for name, (one, runs) in made.items()
         for claim in one.claims
     ]
@@ -195,8 +242,9 @@ def _overview(made: dict[str, tuple[Experiment, Sequence[Run]]]) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)) + "\n"
 
 
-def _lines(found: Sequence[str]) -> str:
-    return "<br>".join(found) or "not made yet"
+def _found(claim: Claim, runs: Sequence[Run], quick: bool) -> str:
+    none = "nothing by quick runs" if quick and runs else "not made yet"
+    return "<br>".join(claim.found(runs) if runs else []) or none
 
 
 def _place(claim: str) -> tuple[int, str]:

@@ -11,6 +11,7 @@ from tyro.conf import Positional, arg
 
 from npi.cli.named import Device, ModelFolder, TaskName, find, load, taught
 from npi.cli.output import print_json, short
+from npi.disk import check_place
 from npi.models import SHIPPED
 from npi.program import ACT, Decision
 from npi.task import BadInput, Task
@@ -44,6 +45,13 @@ def verify(
     before = load_certificate(check) if check is not None else None
     network = load(model or SHIPPED, device)
     known = taught(network, task, find(task))
+    if before is not None and before.task != known.name:
+        raise BadInput(
+            f"{check} is a certificate of {before.task}, not of {known.name}: give one of {known.name}, or say "
+            f"npi verify {before.task}"
+        )
+    if certificate is not None:
+        check_place(certificate.parent)
     began = time.monotonic()
     exploration = Exploration(known)
     counted(exploration.run(), f"exploring {known.name}")
