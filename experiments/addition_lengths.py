@@ -130,7 +130,7 @@ def figure(made: Sequence[Run], path: Path) -> None:
 def at(made: Sequence[Run], lengths: Mapping[tuple[str, int], Sequence[int]]) -> list[str]:
     """What some learners make of sums of some lengths, each from some number of examples."""
     return [
-        f"{name}, {length:,} digits: {over_seeds(runs, length)}"
+        f"{name}, {length:,} digit{'s' * (length > 1)}: {over_seeds(runs, length)}"
         for name, runs in groups(made).items()
         for length in lengths.get((runs[0].settings["learner"], runs[0].settings["examples"]), ())
     ]

@@ -138,13 +138,13 @@ def after_max(made: Sequence[Run]) -> list[str]:
     """Of both ways: how MAX does, and what else got worse."""
     cells = cells_of(made)
     lines = []
-    for way in ("max", "rehearsed"):
+    for way, name in (("max", "guarded"), ("rehearsed", "rehearsed")):
         rows = [row for row in ROWS if ("multi", row) in cells and (way, row) in cells]
         worse = [ROWS[row][0] for row in rows if cells[way, row][0] < cells["multi", row][0]]
         if (way, "maximum") in cells:
-            lines.append(f"{COLUMNS[way]}: length 5, {counted(*cells[way, 'maximum'])}")
+            lines.append(f"MAX, {name}, length 5: {counted(*cells[way, 'maximum'])}")
         if rows:
-            lines.append(f"worse afterwards, of {len(rows)} others: {', '.join(worse) or 'none'}")
+            lines.append(f"worse afterwards, {name}, of {len(rows)} others: {', '.join(worse) or 'none'}")
     return lines
 
 

@@ -96,7 +96,7 @@ def test_a_run_that_fails_is_named_and_made_again(npi, folder):
     (folder / "break2").touch()
     code, _, err = npi("reproduce", "squares", "--workers", "2", "--folder", folder)
     assert code == 1
-    assert "squares {'number': 2, 'seed': 0} failed: ValueError: 2 is broken; npi reproduce squares tries it" in err
+    assert "squares {'number': 2, 'seed': 0} failed: ValueError: 2 is broken; the same command tries it again" in err
     assert "**1 runs are still to be made.**" in (folder.parent / "docs" / "results.md").read_text()
     (folder / "break2").unlink()
     assert npi("reproduce", "squares", "--folder", folder)[0] == 0

@@ -105,17 +105,7 @@ def reproduce(
     chosen = known if "all" in names else named
     place, where = Place.of(folder, quick), device_named(device).type
     check_place(place.results)
-    results = {name: experiment.Results(place.file(name), found[name], fresh) for name in chosen}
-    for name in known:
-        if name not in chosen:
-            try:
-                results[name] = experiment.Results(place.file(name), found[name])
-                _check(results[name], found[name], quick)
-            except (BadInput, OSError) as error:
-                results.pop(name, None)
-                print(f"npi: left out of {place.page}: {error}", file=sys.stderr)
-        else:
-            _check(results[name], found[name], quick)
+    results = _kept(place, {name: found[name] for name in known}, chosen, fresh)
     failures = []
     for name in chosen:
         try:
@@ -126,8 +116,7 @@ def reproduce(
         failures += [(name, failure) for failure in made]
     for name, failure in failures:
         print(
-            f"npi: {name} {failure.settings} failed: {failure.error}; npi reproduce {name} tries it again, and "
-            "makes no other run twice",
+            f"npi: {name} {failure.settings} failed: {failure.error}; the same command tries it again, and no other",
             file=sys.stderr,
         )
     _write_page(
@@ -135,6 +124,24 @@ def reproduce(
     )
     print(f"wrote {place.page}")
     return int(bool(failures))
+
+
+def _kept(place: Place, found: Mapping[str, Experiment], chosen: Sequence[str], fresh: bool) -> dict[str, Results]:
+    """What was made before; what cannot be used is left out, unless it was chosen."""
+    from npi.experiment import Results
+
+    kept = {}
+    for name, one in found.items():
+        try:
+            results = Results(place.file(name), one, fresh and name in chosen)
+            _check(results, one, place.quick)
+        except (BadInput, OSError) as error:
+            if name in chosen:
+                raise
+            print(f"npi: left out of {place.page}: {error}", file=sys.stderr)
+        else:
+            kept[name] = results
+    return kept
 
 
 def _check(results: Results, one: Experiment, quick: bool) -> None:
