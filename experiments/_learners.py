@@ -23,11 +23,8 @@ from npi.tasks.sorting import DIGITS
 from npi.train import begin, follows
 
 HELD_BACK = 256  # problems by which the best weights of a baseline are chosen
-BASELINE_CONFIG = {
-    "batch": FitConfig.batch,
-    "clip": FitConfig.clip,
-    "held_back": HELD_BACK,
-}  # common to all of their runs
+# what is common to all of their runs
+BASELINE_CONFIG = {"batch": FitConfig.batch, "clip": FitConfig.clip, "held_back": HELD_BACK}
 
 
 def npi_task(name: str, teacher: str, sizes: Sequence[int], examples: int) -> Task:

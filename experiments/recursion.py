@@ -105,9 +105,11 @@ def nothing_done(run: Run) -> str:
 def rounds_of(proved: Sequence[Run]) -> str:
     """How long it took, and what was wrong at first."""
     rounds = max(run.result["rounds"] for run in proved)
+    first = sorted(run.result["failing"][0] for run in proved if run.result["failing"])
+    if not first:
+        return "for the traces were not learnt"
     if not rounds:
         return "at once"
-    first = sorted(run.result["failing"][0] for run in proved)
     return (
         f"after {rounds} rounds at most ({first[0]:,} to {first[-1]:,} of {proved[0].result['histories']:,} histories "
         "failed at first)"
