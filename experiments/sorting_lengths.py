@@ -21,14 +21,14 @@ LENGTHS = (2, 5, 10, 15, 20, 22, 25, 30, 40, 60, 100, 200)
 def runs(quick: bool) -> list[dict[str, Any]]:
     baseline = {"learner": "s2s", **settings_of("s2s-sorting")}
     if quick:
-        kinds = [{"learner": "recursive"}, baseline]
-        few = {"examples": 4, "longest": 3, "updates": 20, "lengths": [2, 3], "problems": 4}
+        kinds = [{"learner": "recursive"}, {**baseline, "updates": 20}]
+        few = {"examples": 4, "longest": 3, "lengths": [2, 3], "problems": 4}
         return seeds(1, ({**kind, **few} for kind in kinds))
-    rest = {"examples": 64, "longest": 20, "updates": 10_000, "lengths": list(LENGTHS)}
+    rest = {"examples": 64, "longest": 20, "lengths": list(LENGTHS)}
     kinds = [
         {"learner": "loop", "problems": 20},
         {"learner": "recursive", "problems": 20},
-        {**baseline, "problems": 200},
+        {**baseline, "updates": 10_000, "problems": 200},
     ]
     return seeds(3, ({**kind, **rest} for kind in kinds))
 
@@ -39,9 +39,9 @@ def measure(
     seed: int,
     examples: int,
     longest: int,
-    updates: int,
     lengths: list[int],
     problems: int,
+    updates: int = 0,
     **tuned: float,
 ) -> dict[str, Any]:
     sizes = range(2, longest + 1)

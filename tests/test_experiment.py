@@ -97,10 +97,12 @@ def test_a_run_that_fails_is_named_and_made_again(npi, folder):
     code, _, err = npi("reproduce", "squares", "--workers", "2", "--folder", folder)
     assert code == 1
     assert "squares {'number': 2, 'seed': 0} failed: ValueError: 2 is broken; the same command tries it again" in err
+    err = npi("reproduce", "squares", "--fresh", "--folder", folder)[2]
+    assert "2 is broken; the same command without --fresh tries it again" in err  # with it, all would be made again
     assert "**1 runs are still to be made.**" in (folder.parent / "docs" / "results.md").read_text()
     (folder / "break2").unlink()
     assert npi("reproduce", "squares", "--folder", folder)[0] == 0
-    assert made(folder) == ["0", "1", "2", "2", "3"]
+    assert made(folder) == ["0", "0", "1", "1", "2", "2", "2", "3", "3"]
 
 
 def test_an_interrupted_experiment_goes_on_where_it_was(folder):

@@ -106,21 +106,22 @@ def reproduce(
     place, where = Place.of(folder, quick), device_named(device).type
     check_place(place.results)
     results = _kept(place, {name: found[name] for name in known}, chosen, fresh)
+    again = "the same command without --fresh" if fresh else "the same command"
     failures = []
     for name in chosen:
         try:
             made = _make_all(folder, name, results[name], found[name].runs(quick), workers, where)
         except KeyboardInterrupt:
-            print("npi: runs that were made are kept; the same command goes on with the others", file=sys.stderr)
+            print(f"npi: runs that were made are kept; {again} goes on with the others", file=sys.stderr)
             raise
         failures += [(name, failure) for failure in made]
     for name, failure in failures:
         print(
-            f"npi: {name} {failure.settings} failed: {failure.error}; the same command tries it again, and no other",
+            f"npi: {name} {failure.settings} failed: {failure.error}; {again} tries it again, and no other",
             file=sys.stderr,
         )
     _write_page(
-        place, {name: (found[name], results[name], found[name].runs(quick)) for name in known if name in results}
+        place, {name: (found[name], results[name], found[name].runs(quick)) for name in known if name in results}, again
     )
     print(f"wrote {place.page}")
     return int(bool(failures))
@@ -190,8 +191,8 @@ def _make_all(folder: Path, name: str, results: Results, wanted: Sequence, worke
     return failures
 
 
-def _write_page(place: Place, made: Made) -> None:
-    """What all experiments found, each with its figure, drawn anew from the results."""
+def _write_page(place: Place, made: Made, again: str) -> None:
+    """What all experiments found, each with its figure, drawn anew from the results; `again` is how to go on."""
     from npi.disk import write
 
     write(place.page, page(place, made).encode())
@@ -204,7 +205,7 @@ def _write_page(place: Place, made: Made) -> None:
             except ModuleNotFoundError as error:
                 print(
                     f"npi: no figures were drawn: {error.name} is not installed. Install it with pip install "
-                    "'npi[experiments]'; then the same command draws them, and makes no run again",
+                    f"'npi[experiments]'; then {again} draws them, and makes no run twice",
                     file=sys.stderr,
                 )
                 return
