@@ -11,16 +11,17 @@ from typing import Any
 import torch
 
 from npi import tasks
-from npi.baselines import BASELINES, Baseline, FitConfig, Network, fit, right
-from npi.evaluation import judge
-from npi.interpret import Memo
-from npi.model import NPI
-from npi.models import SHIPPED
-from npi.neural import Neural
-from npi.recipes import FAST, TrainConfig
-from npi.task import Task
+from npi.evaluation.baselines import BASELINES, Baseline, FitConfig, Network, fit, right
+from npi.evaluation.judge import judge
+from npi.language.memo import Memo
+from npi.language.task import Task
+from npi.network.model import NPI
+from npi.network.neural_decider import Neural
+from npi.network.pretrained import SHIPPED
 from npi.tasks.sorting import DIGITS
-from npi.train import begin, follows
+from npi.training.config import FAST, TrainConfig
+from npi.training.metrics import follows
+from npi.training.trainer import begin
 
 HELD_BACK = 256  # problems by which the best weights of a baseline are chosen
 # what is common to all of their runs

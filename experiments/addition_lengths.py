@@ -10,9 +10,9 @@ from typing import Any
 from _learners import BASELINE_CONFIG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
 from _tables import by, by_length, draw_lines, how_many, over_seeds, percent, seeds, shares
 
-from npi.baselines import BASELINES
-from npi.experiment import Claim, Experiment, Run
-from npi.recipes import FAST
+from npi.evaluation.baselines import BASELINES
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.training.config import FAST
 
 NAMES = {
     "loop": "NPI, loop",

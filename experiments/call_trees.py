@@ -9,13 +9,15 @@ from typing import Any
 from _learners import learn_npi, npi_task, shipped
 
 from npi import tasks
-from npi.checkpoint import load_model
-from npi.experiment import Claim, Experiment, Run
-from npi.interpret import Memo, run
-from npi.neural import Neural
-from npi.program import Trace, record
-from npi.recipes import FAST
-from npi.view import tree
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.language.call_tree import tree
+from npi.language.interpreter import run
+from npi.language.memo import Memo
+from npi.language.record import record
+from npi.language.trace import Trace
+from npi.network.checkpoint import load_model
+from npi.network.neural_decider import Neural
+from npi.training.config import FAST
 
 FIGURES = {
     "addition 9 5": "A single digit, 9 + 5 (figure 2)",

@@ -12,8 +12,8 @@ from _learners import learn_npi, npi_task
 from _tables import by, seeds, table
 
 from npi import tasks
-from npi.experiment import Claim, Experiment, Run
-from npi.recipes import FAST
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.training.config import FAST
 
 EVERY = 25  # updates between two looks at all frames
 WAYS = {

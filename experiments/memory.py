@@ -13,11 +13,13 @@ import torch
 from _tables import by, draw_lines, table
 
 from npi import tasks
-from npi.experiment import Claim, Experiment, Run
-from npi.lessons import Lessons, programs_of
-from npi.model import NPI, ModelConfig
-from npi.program import Call, Frame, record
-from npi.train import loss_of, outputs
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.language.program import Call, Frame
+from npi.language.record import record
+from npi.network.model import NPI, ModelConfig
+from npi.training.dataset import Lessons, programs_of
+from npi.training.loss import loss_of
+from npi.training.metrics import outputs
 
 NAMES = {
     "flat": "the run as one sequence",

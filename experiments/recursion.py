@@ -9,12 +9,12 @@ from typing import Any
 from _learners import any_digits, judge_npi, learn_npi, npi_task, problems_of
 from _tables import by, by_length, over_seeds, seeds
 
-from npi.experiment import Claim, Experiment, Run
-from npi.provability import PUBLISHED
-from npi.proving import Prover, until_proved
-from npi.recipes import FAST
-from npi.task import Task
-from npi.train import begin
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.provability import PUBLISHED
+from npi.language.task import Task
+from npi.proof.repair import Prover, until_proved
+from npi.training.config import FAST
+from npi.training.trainer import begin
 
 LENGTHS = {
     "addition": (3, 4, 5, 10, 100, 1000, 5000),

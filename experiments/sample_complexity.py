@@ -19,8 +19,8 @@ from _learners import (
 )
 from _tables import by, draw_lines, over_seeds, percent, seeds, shares, table
 
-from npi.experiment import Claim, Experiment, Run
-from npi.recipes import FAST
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.training.config import FAST
 
 LENGTH = 20
 # better than FAST for loops, and for both teachers where there are four examples

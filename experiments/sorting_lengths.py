@@ -10,8 +10,8 @@ from typing import Any
 from _learners import BASELINE_CONFIG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
 from _tables import by, by_length, draw_lines, how_many, over_seeds, seeds, shares
 
-from npi.experiment import Claim, Experiment, Run
-from npi.recipes import FAST
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.training.config import FAST
 
 NAMES = {"loop": "NPI, loop", "recursive": "NPI, recursive", "s2s": "seq2seq LSTM"}
 RUN_UP_TO = 60  # longer loops are judged by the frames of the teacher's run: it would take long to run them

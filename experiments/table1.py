@@ -11,16 +11,16 @@ from _tables import counted, table
 
 from npi import tasks
 from npi.cars.views import Car, render_all
-from npi.checkpoint import load_model
-from npi.evaluation import judge
-from npi.experiment import Claim, Experiment, Run
-from npi.interpret import Memo
-from npi.model import NPI
-from npi.neural import Neural
-from npi.recipes import FAST, PICTURES
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.judge import judge
+from npi.language.memo import Memo
+from npi.network.checkpoint import load_model
+from npi.network.model import NPI
+from npi.network.neural_decider import Neural
 from npi.tasks import cars
-from npi.teaching import teach
-from npi.train import begin
+from npi.training.config import FAST, PICTURES
+from npi.training.teach import teach
+from npi.training.trainer import begin
 
 ROWS = {
     "addition": ("addition, 10 digits", (100, 97.0, 97.0)),

@@ -13,11 +13,12 @@ from npi.cars.figure import captioned, grid
 from npi.cars.render import Renderer
 from npi.cars.shapes import make_car
 from npi.cars.views import Car
-from npi.checkpoint import load_model
-from npi.experiment import Claim, Experiment, Run
-from npi.interpret import Memo, run
-from npi.neural import Neural
-from npi.program import ACT
+from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.language.interpreter import run
+from npi.language.memo import Memo
+from npi.language.program import ACT
+from npi.network.checkpoint import load_model
+from npi.network.neural_decider import Neural
 from npi.tasks.cars import TARGET, CarProblem, CarScene, Pose
 
 STARTS = ((-60, 45), (45, 0), (-30, 60), (75, 15), (30, 30), (-75, 30))

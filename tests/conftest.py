@@ -3,8 +3,8 @@ import signal
 import pytest
 import torch
 
-from npi.checkpoint import load_model
 from npi.cli import main
+from npi.network.checkpoint import load_model
 from npi.tasks import cars
 
 torch.set_num_threads(2)

@@ -6,36 +6,42 @@ Writing, recording and checking programs needs no torch; the names that need it 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from npi.graph import Graph, GraphKind
-from npi.interpret import Decider, Memo, run, run_all
-from npi.program import Call, Frame, Limits, Runaway, Step, Trace, act, program, record
-from npi.tape import LEFT, RIGHT, Tape, TapeKind
-from npi.task import BadInput, Env, Report, Task, check_task
+from npi.errors import BadInput
+from npi.language.check import Report, check_task
+from npi.language.env import Env
+from npi.language.graph import Graph, GraphKind
+from npi.language.interpreter import Decider, run, run_all
+from npi.language.memo import Memo
+from npi.language.program import Call, Frame, Step, act, program
+from npi.language.record import record
+from npi.language.tape import LEFT, RIGHT, Tape, TapeKind
+from npi.language.task import Task
+from npi.language.trace import Limits, Runaway, Trace
 
 if TYPE_CHECKING:
-    from npi.checkpoint import load_model, save_model
-    from npi.evaluation import evaluate
-    from npi.model import NPI, ModelConfig
-    from npi.neural import Neural
-    from npi.recipes import FAST, PAPER, TrainConfig
-    from npi.teaching import teach
-    from npi.train import Training, begin
+    from npi.evaluation.judge import evaluate
+    from npi.network.checkpoint import load_model, save_model
+    from npi.network.model import NPI, ModelConfig
+    from npi.network.neural_decider import Neural
+    from npi.training.config import FAST, PAPER, TrainConfig
+    from npi.training.teach import teach
+    from npi.training.trainer import Training, begin
 
 __version__ = "0.1.0"
 
 _LATER = {
-    "FAST": "recipes",
-    "ModelConfig": "model",
-    "NPI": "model",
-    "Neural": "neural",
-    "PAPER": "recipes",
-    "TrainConfig": "recipes",
-    "Training": "train",
-    "begin": "train",
-    "evaluate": "evaluation",
-    "load_model": "checkpoint",
-    "teach": "teaching",
-    "save_model": "checkpoint",
+    "FAST": "training.config",
+    "ModelConfig": "network.model",
+    "NPI": "network.model",
+    "Neural": "network.neural_decider",
+    "PAPER": "training.config",
+    "TrainConfig": "training.config",
+    "Training": "training.trainer",
+    "begin": "training.trainer",
+    "evaluate": "evaluation.judge",
+    "load_model": "network.checkpoint",
+    "teach": "training.teach",
+    "save_model": "network.checkpoint",
 }
 
 __all__ = [

@@ -13,7 +13,7 @@ from embreex.mesh_construction import TriangleMesh
 from embreex.rtcore_scene import EmbreeScene
 
 from npi.cars.mesh import Mesh
-from npi.picture import SIDE
+from npi.language.image import SIDE
 
 
 @dataclass(frozen=True)

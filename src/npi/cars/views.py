@@ -25,13 +25,13 @@ from pathlib import Path
 
 import numpy as np
 
-from npi.cars.files import load_mesh
 from npi.cars.mesh import Mesh
+from npi.cars.mesh_files import load_mesh
 from npi.cars.render import STUDIO, Look, Renderer, training_look
 from npi.cars.shapes import make_car
-from npi.disk import write
-from npi.picture import SIDE, Picture
-from npi.task import BadInput
+from npi.errors import BadInput
+from npi.files import write
+from npi.language.image import SIDE, Picture
 
 AZIMUTHS = range(-75, 76, 15)
 ELEVATIONS = range(0, 61, 15)
@@ -150,6 +150,6 @@ def _keep(path: Path, rendered: np.ndarray) -> None:
 def _code() -> str:
     """The source of what draws cars. Any change of it makes the cache start anew."""
     sources = [
-        Path(__file__).with_name(f"{name}.py") for name in ("files", "mesh", "plans", "render", "shapes", "solid")
+        Path(__file__).with_name(f"{name}.py") for name in ("mesh_files", "mesh", "plans", "render", "shapes", "solid")
     ]
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()

@@ -14,17 +14,17 @@ from contextlib import suppress
 import tyro
 
 from npi import __version__
+from npi.cli.bench import bench, check, evaluate
 from npi.cli.cars import cars
 from npi.cli.compile import compile
 from npi.cli.decompile import decompile
 from npi.cli.export import export
-from npi.cli.measure import bench, check, evaluate
 from npi.cli.reproduce import reproduce
 from npi.cli.run import demo, run
 from npi.cli.teach import teach
 from npi.cli.train import train
 from npi.cli.verify import verify
-from npi.task import BadInput
+from npi.errors import BadInput
 
 app = tyro.extras.SubcommandApp()
 for command in (demo, run, train, teach, evaluate, check, verify, compile, decompile, bench, reproduce, cars, export):

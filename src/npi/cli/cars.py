@@ -10,10 +10,10 @@ from typing import Annotated, Any
 from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
 
 from npi import tasks
-from npi.cli.named import Device, ModelFolder, decider, load, positive, taught
+from npi.cli.arguments import Device, ModelFolder, decider, load, positive, taught
 from npi.cli.output import print_json, share
-from npi.models import SHIPPED
-from npi.task import BadInput
+from npi.errors import BadInput
+from npi.network.pretrained import SHIPPED
 
 Axis = Annotated[str, arg(metavar="AXIS")]
 PngFile = Annotated[Path, arg(metavar="FILE.png")]
@@ -122,8 +122,8 @@ class Evaluate:
 
     def __call__(self) -> int:
         from npi.cars.views import render_all
-        from npi.evaluation import interval, judge
-        from npi.progress import counted
+        from npi.cli.progress import counted
+        from npi.evaluation.judge import interval, judge
 
         positive(cars=self.cars)
         network = load(self.model or SHIPPED, self.device)
@@ -147,7 +147,7 @@ class Evaluate:
         return 0
 
     def problems(self) -> Iterator[tuple[str, list[Any]]]:
-        from npi.cars.files import FORMATS
+        from npi.cars.mesh_files import FORMATS
         from npi.cars.views import Car
         from npi.tasks import cars
 

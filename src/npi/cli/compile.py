@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from npi.cli.named import Device, ModelFolder, TaskName, find, load, taught
+from npi.cli.arguments import Device, ModelFolder, TaskName, find, load, taught
 from npi.cli.output import print_json
-from npi.disk import check_place
-from npi.models import SHIPPED
-from npi.task import BadInput
+from npi.errors import BadInput
+from npi.files import check_place
+from npi.network.pretrained import SHIPPED
 
 if TYPE_CHECKING:
-    from npi.compiled import Compiled
+    from npi.proof.compiled import Compiled
 
 
 def compile(
@@ -37,7 +37,7 @@ def compile(
         force: Replace FILE.
         json: Print the result as JSON.
     """
-    from npi.compiled import save_compiled
+    from npi.proof.compiled import save_compiled
 
     if out.exists() and not force:
         raise BadInput(f"{out} is there already: replace it by --force, or choose another")
@@ -57,10 +57,10 @@ def compile(
 
 def proved(task: str, model: Path | None, device: Device) -> Compiled:
     """The table of a learnt program, once it is proved."""
-    from npi.certificate import certify
-    from npi.compiled import compile_histories
-    from npi.progress import counted
-    from npi.proving import Prover
+    from npi.cli.progress import counted
+    from npi.proof.certificate import certify
+    from npi.proof.compiled import compile_histories
+    from npi.proof.repair import Prover
 
     network = load(model or SHIPPED, device)
     known = taught(network, task, find(task))

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from tyro.conf import Positional, arg
 
+from npi.cli.arguments import Device, ModelFolder, TaskName, find, load_table
 from npi.cli.compile import proved
-from npi.cli.named import Device, ModelFolder, TaskName, find, load_table
 from npi.cli.output import print_json
-from npi.disk import check_place, write
-from npi.task import BadInput
+from npi.errors import BadInput
+from npi.files import check_place, write
 
 
 def decompile(
@@ -35,7 +35,7 @@ def decompile(
         force: Replace FILE.py.
         json: Print the result as JSON.
     """
-    from npi import decompile as printing
+    from npi.proof import decompile as printing
 
     if table is not None and model is not None:
         raise BadInput("--table and --model: a table needs no model; give one of them")

@@ -8,9 +8,9 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from npi import tasks
-from npi.cli.named import TaskName, find, load, positive, taught
+from npi.cli.arguments import TaskName, find, load, positive, taught
 from npi.cli.output import print_json
-from npi.task import BadInput
+from npi.errors import BadInput
 
 
 def export(
@@ -30,9 +30,9 @@ def export(
         problems: How many problems of the task to compare on.
         json: Print the result as JSON.
     """
-    from npi.export import Exported, compare
-    from npi.export import export as export_step
-    from npi.neural import check_fits
+    from npi.network.neural_decider import check_fits
+    from npi.network.onnx import Exported, compare
+    from npi.network.onnx import export as export_step
 
     positive(problems=problems)
     if out.suffix.lower() != ".onnx":

@@ -9,19 +9,19 @@ from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
-from npi.program import Runaway, Trace
-from npi.task import Task
+from npi.language.task import Task
+from npi.language.trace import Runaway, Trace
 
 
 def lines(trace: Trace, task: Task) -> Iterator[str]:
-    from npi.view import tree
+    from npi.language.call_tree import tree
 
     return tree(trace, task.env)
 
 
 def runaway(error: Runaway, task: Task, as_json: bool) -> None:
     """Show where a program was when it was stopped: its last calls, and the calls still open."""
-    from npi.view import stack, tree
+    from npi.language.call_tree import stack, tree
 
     last = list(deque(tree(error.trace, task.env, indent=""), maxlen=20))
     open_calls = stack(error.trace, task.env)

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from npi.cli.named import Device, device_named, positive
-from npi.task import BadInput
+from npi.cli.arguments import Device, device_named, positive
+from npi.errors import BadInput
 
 if TYPE_CHECKING:
     from typing import TypeAlias
 
-    from npi.experiment import Claim, Experiment, Failure, Results, Run, Settings
+    from npi.evaluation.experiment import Claim, Experiment, Failure, Results, Run, Settings
 
     # each experiment by its name, what was made of it, and what is wanted
     Made: TypeAlias = Mapping[str, tuple[Experiment, Results, Sequence[Settings]]]
@@ -93,8 +93,8 @@ def reproduce(
         fresh: Forget the results that are there, and begin anew.
         folder: The folder of the experiments.
     """
-    from npi import experiment
-    from npi.disk import check_place
+    from npi.evaluation import experiment
+    from npi.files import check_place
 
     positive(workers=workers)
     known = experiment.names(folder)
@@ -129,7 +129,7 @@ def reproduce(
 
 def _kept(place: Place, found: Mapping[str, Experiment], chosen: Sequence[str], fresh: bool) -> dict[str, Results]:
     """What was made before; what cannot be used is left out, unless it was chosen."""
-    from npi.experiment import Results
+    from npi.evaluation.experiment import Results
 
     kept = {}
     for name, one in found.items():
@@ -164,8 +164,8 @@ def _check(results: Results, one: Experiment, quick: bool) -> None:
 
 def _make_all(folder: Path, name: str, results: Results, wanted: Sequence, workers: int, device: str) -> list[Failure]:
     """Make the runs that are missing, with a bar, or a line for each where there is no terminal."""
-    from npi.experiment import Failure, perform
-    from npi.progress import counted
+    from npi.cli.progress import counted
+    from npi.evaluation.experiment import Failure, perform
 
     failures: list[Failure] = []
     before = len(wanted) - len(results.missing(wanted))
@@ -193,7 +193,7 @@ def _make_all(folder: Path, name: str, results: Results, wanted: Sequence, worke
 
 def _write_page(place: Place, made: Made, again: str) -> None:
     """What all experiments found, each with its figure, drawn anew from the results; `again` is how to go on."""
-    from npi.disk import write
+    from npi.files import write
 
     write(place.page, page(place, made).encode())
     for name, (one, results, wanted) in made.items():

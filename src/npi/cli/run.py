@@ -11,11 +11,15 @@ from typing import Annotated, Any, Literal
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from npi import tasks
-from npi.cli.named import Device, Engine, ModelFolder, TaskName, decider, find, load, load_table, positive, taught
+from npi.cli.arguments import Device, Engine, ModelFolder, TaskName, decider, find, load, load_table, positive, taught
 from npi.cli.output import lines, print_json, runaway
-from npi.models import SHIPPED
-from npi.program import ACT, Limits, Runaway, Trace, count_steps
-from npi.task import BadInput, Env, Task
+from npi.errors import BadInput
+from npi.language.env import Env
+from npi.language.program import ACT
+from npi.language.record import count_steps
+from npi.language.task import Task
+from npi.language.trace import Limits, Runaway, Trace
+from npi.network.pretrained import SHIPPED
 
 
 def demo(*, json: bool = False) -> int:
@@ -24,8 +28,8 @@ def demo(*, json: bool = False) -> int:
     Args:
         json: Print the results as JSON.
     """
-    from npi.evaluation import evaluate
-    from npi.interpret import run
+    from npi.evaluation.judge import evaluate
+    from npi.language.interpreter import run
 
     model = load(SHIPPED, "auto")
     out: dict[str, Any] = {"runs": [], "scores": []}
@@ -159,7 +163,7 @@ def run(
         json: Print the result as JSON.
         scene: For the task cars: npi run cars --car 12 --azimuth -60 --elevation 45.
     """
-    from npi import interpret
+    from npi.language import interpreter as interpret
 
     limits = {"max_steps": max_steps, "max_depth": max_depth}
     positive(**{name: limit for name, limit in limits.items() if limit is not None})
@@ -203,7 +207,7 @@ def run(
 
 def _run_table(table: Path, task: Task, env: Env, watched: object, limits: Mapping[str, int | None]) -> Trace | int:
     """Run a compiled program; as fast as may be, with no trace but the number of steps, if it is not watched."""
-    from npi import interpret
+    from npi.language import interpreter as interpret
 
     compiled = load_table(table, task)
     # What was proved ends when the teacher does: no limit is needed.

@@ -10,11 +10,11 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from npi import tasks
-from npi.cli.named import Device, ModelFolder, TaskName, Teacher, find, load, positive, prepared
+from npi.cli.arguments import Device, ModelFolder, TaskName, Teacher, find, load, positive, prepared
 from npi.cli.output import print_json
-from npi.disk import check_place
-from npi.models import SHIPPED
-from npi.task import BadInput
+from npi.errors import BadInput
+from npi.files import check_place
+from npi.network.pretrained import SHIPPED
 
 
 def teach(
@@ -50,9 +50,9 @@ def teach(
     """
     from dataclasses import replace
 
-    from npi import checkpoint
-    from npi.teaching import TeachConfig
-    from npi.teaching import teach as teach_rows
+    from npi.network import checkpoint
+    from npi.training.teach import TeachConfig
+    from npi.training.teach import teach as teach_rows
 
     if guard and rehearse:
         raise BadInput("--guard needs no old examples and --rehearse mixes them in: give one of them")

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from tyro.conf import Positional, arg
 
 from npi import tasks
-from npi.cli.named import Device, TaskName, Teacher, device_named, find, positive, prepared
+from npi.cli.arguments import Device, TaskName, Teacher, device_named, find, positive, prepared
 from npi.cli.output import print_json
-from npi.disk import check_place
-from npi.task import BadInput, Task
+from npi.errors import BadInput
+from npi.files import check_place
+from npi.language.task import Task
 
 if TYPE_CHECKING:
-    from npi.proving import Prover
-    from npi.train import Training
-    from npi.verify import Comparison
+    from npi.proof.compare import Comparison
+    from npi.proof.repair import Prover
+    from npi.training.trainer import Training
 
 
 def train(
@@ -70,11 +71,11 @@ def train(
 
     import torch
 
-    from npi import checkpoint
-    from npi.progress import counted
-    from npi.proving import Prover
-    from npi.recipes import CONFIGS
-    from npi.train import begin
+    from npi.cli.progress import counted
+    from npi.network import checkpoint
+    from npi.proof.repair import Prover
+    from npi.training.config import CONFIGS
+    from npi.training.trainer import begin
 
     if threads is not None:
         positive(threads=threads)
@@ -182,9 +183,9 @@ def _train(
     training: Training, prover: Prover | None, out: Path, log: Any, as_json: bool
 ) -> tuple[bool, dict[str, Comparison]]:
     """Run a training run to its end, showing and saving it: whether it was interrupted, and the last proof."""
-    from npi import checkpoint
-    from npi.progress import bar_progress, interruptible, json_progress
-    from npi.proving import until_proved
+    from npi.cli.progress import bar_progress, interruptible, json_progress
+    from npi.network import checkpoint
+    from npi.proof.repair import until_proved
 
     saved = time.monotonic()
     found: dict[str, Comparison] = {}
@@ -250,8 +251,8 @@ def _end(
 
 def _walked(chosen: list[Task], count: int, seed: int) -> list[Any]:
     """Walks for practice, made with a bar."""
-    from npi.practice import all_walks
-    from npi.progress import counted
+    from npi.cli.progress import counted
+    from npi.training.practice import all_walks
 
     made: list[Any] = []
 

@@ -9,12 +9,13 @@ from typing import Annotated, Any
 
 from tyro.conf import Positional, arg
 
-from npi.cli.named import Device, ModelFolder, TaskName, find, load, taught
+from npi.cli.arguments import Device, ModelFolder, TaskName, find, load, taught
 from npi.cli.output import print_json, short
-from npi.disk import check_place
-from npi.models import SHIPPED
-from npi.program import ACT, Decision
-from npi.task import BadInput, Task
+from npi.errors import BadInput
+from npi.files import check_place
+from npi.language.program import ACT, Decision
+from npi.language.task import Task
+from npi.network.pretrained import SHIPPED
 
 
 def verify(
@@ -36,9 +37,11 @@ def verify(
         device: Where the network runs.
         json: Print the result as JSON.
     """
-    from npi.certificate import certify, load_certificate, save_certificate
-    from npi.progress import counted
-    from npi.verify import MARGIN, Exploration, compare, counterexample
+    from npi.cli.progress import counted
+    from npi.proof.certificate import certify, load_certificate, save_certificate
+    from npi.proof.compare import MARGIN, compare
+    from npi.proof.counterexample import counterexample
+    from npi.proof.explore import Exploration
 
     if certificate is not None and check is not None:
         raise BadInput("--certificate writes one and --check reads one: give one of them")

@@ -6,7 +6,8 @@ import pkgutil
 from difflib import get_close_matches
 from importlib import import_module
 
-from npi.task import BadInput, Task
+from npi.errors import BadInput
+from npi.language.task import Task
 
 TEACHERS = ("loop", "recursive")
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from random import Random
 from typing import Any, NamedTuple
 
-from npi.tape import TapeKind
-from npi.task import BadInput
+from npi.errors import BadInput
+from npi.language.tape import TapeKind
 from npi.tasks import sorting
 from npi.tasks.sorting import POINTER1, POINTER2, Bit, SortingPad
 

@@ -15,9 +15,11 @@ from random import Random
 from typing import Annotated, NamedTuple
 
 from npi.cars.views import AZIMUTHS, ELEVATIONS, Car, render_all
-from npi.picture import Picture
-from npi.program import act, program
-from npi.task import BadInput, Env, Task
+from npi.errors import BadInput
+from npi.language.env import Env
+from npi.language.image import Picture
+from npi.language.program import act, program
+from npi.language.task import Task
 
 STEP = 15
 LEFT, RIGHT, UP, DOWN = MOVES = range(4)

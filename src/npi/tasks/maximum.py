@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from npi.program import program
+from npi.language.program import program
 from npi.tasks import sorting
 from npi.tasks.sorting import POINTER1, SortingPad, bubblesort, bubblesort_recursive, rshift
 

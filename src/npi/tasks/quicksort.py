@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
-from npi.program import act, program
-from npi.tape import LEFT, RIGHT, Tape, TapeKind
-from npi.task import Env
+from npi.language.env import Env
+from npi.language.program import act, program
+from npi.language.tape import LEFT, RIGHT, Tape, TapeKind
 from npi.tasks import bubblesort
 
 LOW, BORDER, NEXT, HIGH = POINTERS = range(4)

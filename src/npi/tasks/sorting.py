@@ -12,9 +12,11 @@ from dataclasses import replace
 from random import Random
 from typing import Annotated, NamedTuple
 
-from npi.program import act, program
-from npi.tape import LEFT, RIGHT, Tape, TapeKind
-from npi.task import BadInput, Env, Task
+from npi.errors import BadInput
+from npi.language.env import Env
+from npi.language.program import act, program
+from npi.language.tape import LEFT, RIGHT, Tape, TapeKind
+from npi.language.task import Task
 
 DIGITS = range(10)
 POINTER1, POINTER2, POINTER3 = POINTERS = range(3)

@@ -15,9 +15,11 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, NamedTuple, TypeAlias
 
-from npi.graph import COLOURS, NONE, WHITE, Graph, GraphKind
-from npi.program import act, program
-from npi.task import BadInput, Env, Task
+from npi.errors import BadInput
+from npi.language.env import Env
+from npi.language.graph import COLOURS, NONE, WHITE, Graph, GraphKind
+from npi.language.program import act, program
+from npi.language.task import Task
 
 OPEN, NEXT, CLOSE = OPS = range(3)
 START, CHILD = VERTICES = range(2)

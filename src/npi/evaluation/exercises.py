@@ -1,0 +1,207 @@
+"""Exercises: programs of some use on the built-in environments, to be taught to a trained model by rows of memory.
+
+Each is a task of its own, so that it can be judged on problems it was not taught with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from npi.language.program import Program, act, program
+from npi.language.task import Task
+from npi.tasks import addition, cars, maximum, sorting
+from npi.tasks.addition import BLANK, FIRST, MOVE, OUT, SECOND, WRITE, AdditionPad
+from npi.tasks.cars import DOWN, LEFT, RIGHT, UP, CarProblem, CarScene, Pose
+from npi.tasks.sorting import POINTER1, POINTER2, SWAP, SortingPad
+
+# On the sorting pad
+
+
+@program
+def ljmp(pad: SortingPad) -> None:
+    if not pad.observe().start1:
+        act(pad, MOVE, POINTER1, LEFT)
+        ljmp(pad)
+
+
+@program(name="MIN")
+def minimum(pad: SortingPad) -> None:
+    sorting.bubblesort_recursive(pad)
+    ljmp(pad)
+
+
+@program
+def dcompswap(pad: SortingPad) -> None:
+    seen = pad.observe()
+    if seen.value1 < seen.value2:
+        act(pad, SWAP)
+
+
+@program
+def dstep(pad: SortingPad) -> None:
+    if not pad.observe().end1:
+        dcompswap(pad)
+        sorting.rshift(pad)
+        dstep(pad)
+
+
+@program
+def dbubble(pad: SortingPad) -> None:
+    act(pad, MOVE, POINTER2, RIGHT)
+    dstep(pad)
+
+
+@program
+def dsort(pad: SortingPad) -> None:
+    """From the largest down."""
+    if not pad.observe().end3:
+        dbubble(pad)
+        sorting.reset_recursive(pad)
+        dsort(pad)
+
+
+@program
+def carry_on(pad: SortingPad) -> None:
+    if not pad.observe().end1:
+        act(pad, SWAP)
+        sorting.rshift(pad)
+        carry_on(pad)
+
+
+@program
+def rotate(pad: SortingPad) -> None:
+    """The first element goes to the end."""
+    act(pad, MOVE, POINTER2, RIGHT)
+    carry_on(pad)
+
+
+# On the addition pad
+
+
+@program
+def copy(pad: AdditionPad) -> None:
+    """The first number, to the output."""
+    digit = pad.observe().first
+    if digit != BLANK:
+        act(pad, WRITE, OUT, digit)
+        addition.lshift(pad)
+        copy(pad)
+
+
+@program
+def addone(pad: AdditionPad) -> None:
+    act(pad, WRITE, SECOND, 1)
+    addition.add_recursive(pad)
+
+
+@program
+def countdown(pad: AdditionPad) -> None:
+    """The last digit of the first number, down to 0."""
+    digit = pad.observe().first
+    if digit not in (0, BLANK):
+        act(pad, WRITE, FIRST, digit - 1)
+        countdown(pad)
+
+
+@program
+def nines(pad: AdditionPad) -> None:
+    """As many nines as the second number has digits."""
+    if pad.observe().second != BLANK:
+        act(pad, WRITE, OUT, 9)
+        addition.lshift(pad)
+        nines(pad)
+
+
+# On the scene of a car
+
+
+@program
+def above(scene: CarScene) -> None:
+    if scene.pose.elevation < 60:
+        act(scene, UP)
+        above(scene)
+
+
+@program
+def ground(scene: CarScene) -> None:
+    if scene.pose.elevation > 0:
+        act(scene, DOWN)
+        ground(scene)
+
+
+@program
+def side(scene: CarScene) -> None:
+    if scene.pose.azimuth < 75:
+        act(scene, RIGHT)
+        side(scene)
+
+
+@program
+def lmirror(scene: CarScene) -> None:
+    if scene.pose.azimuth > -scene.target.azimuth:
+        act(scene, LEFT)
+        lmirror(scene)
+
+
+@program
+def rmirror(scene: CarScene) -> None:
+    if scene.pose.azimuth < -scene.target.azimuth:
+        act(scene, RIGHT)
+        rmirror(scene)
+
+
+@program
+def mirror(scene: CarScene) -> None:
+    """To the azimuth on the other side of the car from the target's."""
+    lmirror(scene)
+    rmirror(scene)
+
+
+@program
+def tour(scene: CarScene) -> None:
+    """To the side, then to the target."""
+    side(scene)
+    cars.goto_recursive(scene)
+
+
+def _azimuth(degrees: int) -> Callable[[CarProblem], Pose]:
+    return lambda problem: problem.start._replace(azimuth=degrees)
+
+
+def _elevation(degrees: int) -> Callable[[CarProblem], Pose]:
+    return lambda problem: problem.start._replace(elevation=degrees)
+
+
+def _task(base: Task, main: Program, answer: Callable[[Any], Any], result: Callable[[Any], Any] | None = None) -> Task:
+    return replace(
+        base,
+        name=main.name,
+        main=main,
+        answer=answer,
+        result=result or base.result,
+        also=(),
+        builds_on=(),
+        examples=min(base.examples, 20),
+    )
+
+
+_sorting, _addition, _cars = sorting.recursive, addition.recursive, cars.recursive
+EXERCISES: tuple[Task, ...] = (
+    replace(maximum.recursive, name="MAX"),
+    _task(_sorting, minimum, min, maximum.result),
+    _task(_sorting, maximum.rjmp_recursive, lambda problem: True, lambda pad: pad.array.at_last(POINTER1)),
+    _task(_sorting, ljmp, lambda problem: True, lambda pad: pad.array.at_start(POINTER1)),
+    _task(_sorting, dsort, lambda problem: sorted(problem, reverse=True)),
+    _task(_sorting, rotate, lambda problem: [*problem[1:], problem[0]]),
+    _task(_addition, copy, lambda problem: problem[0].lstrip("0") or "0"),
+    _task(_addition, addone, lambda problem: addition.answer((problem[0], problem[1][:-1] + "1"))),
+    _task(_addition, countdown, lambda problem: "0", lambda pad: str(pad.rows[FIRST].contents()[-1])),
+    _task(_addition, nines, lambda problem: "9" * len(problem[1])),
+    _task(_cars, above, _elevation(60)),
+    _task(_cars, ground, _elevation(0)),
+    _task(_cars, side, _azimuth(75)),
+    _task(_cars, mirror, lambda problem: problem.start._replace(azimuth=-problem.target.azimuth)),
+    _task(_cars, tour, lambda problem: problem.target),
+)

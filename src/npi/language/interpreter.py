@@ -1,0 +1,95 @@
+"""The interpreter: runs programs over an explicit stack, asking at each step what to do.
+
+The semantics, stated once
+- A frame starts with no state (for the network: a zero LSTM state). At each step it is asked with what is observed,
+  the frame's program and arguments, and the frame's state; the answer is a decision and the next state.
+- Return is a step of its own: the decision None ends the frame. (Algorithm 1 of the paper makes a call and then tests
+  the stop probability, so it cannot express a program that calls nothing.)
+- ACT runs on the environment directly: no frame, no step of its own.
+- Only ACT changes the environment, so what is observed is looked at again only after an ACT.
+- Running is bounded by a number of steps and a depth. The stack is a list: depth costs memory, not Python's recursion.
+
+Who decides is passed in: a network, a network behind a memory of its own answers (`Memo`), or a teacher's recording
+(`Memo.of`). All of them run through the same lines below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from npi.language.env import Env
+from npi.language.program import ACT, Call, Decision, Observation
+from npi.language.trace import Limits, Runaway, Trace
+
+State: TypeAlias = Any  # belongs to the decider; None at the start of a frame
+Question: TypeAlias = tuple[Observation, Call, State]
+Answer: TypeAlias = tuple[Decision, State]
+
+
+class Decider(Protocol):
+    """Who answers the interpreter's questions."""
+
+    def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
+        """The answer to one question if it is at hand, without thinking."""
+        ...
+
+    def decide(self, questions: list[Question]) -> list[Answer]:
+        """The answers to several questions at once, each from a run of its own."""
+        ...
+
+
+def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Generator[Question, Answer, None]:
+    """Run `trace.call` on an environment, appending each decision to the trace.
+
+    Yields the questions that the decider cannot answer from memory, and is sent the answers.
+    """
+    call, state, seen = trace.call, None, env.observe()
+    stack: list[tuple[Call, State]] = []
+    recall, decided = decider.recall, trace.decisions.append
+    for _ in range(limits.steps):
+        decision, state = recall(seen, call, state) or (yield seen, call, state)
+        decided(decision)
+        if decision is None:
+            if not stack:
+                return
+            call, state = stack.pop()
+        elif decision.program == ACT:
+            env.act(*decision.args)
+            seen = env.observe()
+        else:
+            stack.append((call, state))
+            if len(stack) >= limits.depth:
+                trace.runaway = f"depth limit of {limits.depth:,} calls reached"
+                return
+            call, state = decision, None
+    trace.runaway = f"step limit of {limits.steps:,} reached"
+
+
+def run_all(envs: Sequence[Env], call: Call, decider: Decider, limits: Limits = Limits()) -> list[Trace]:
+    """Run one program on many environments side by side, asking the decider about all of them at once.
+
+    A run that reaches a limit ends with its `runaway` set; the others go on.
+    """
+    traces = [Trace(call, []) for _ in envs]
+    live = [interpret(env, trace, decider, limits) for env, trace in zip(envs, traces, strict=True)]
+    answers: list[Answer | None] = [None] * len(live)  # None starts a generator
+    while live:
+        waiting, questions = [], []
+        for interpreter, answer in zip(live, answers, strict=True):
+            try:
+                questions.append(interpreter.send(answer))  # pyright: ignore[reportArgumentType]
+            except StopIteration:
+                continue
+            waiting.append(interpreter)
+        live = waiting
+        answers = list(decider.decide(questions)) if questions else []
+    return traces
+
+
+def run(env: Env, call: Call, decider: Decider, limits: Limits = Limits()) -> Trace:
+    """Run one program on one environment; raise `Runaway` if it reaches a limit."""
+    [trace] = run_all([env], call, decider, limits)
+    if trace.runaway:
+        raise Runaway(trace)
+    return trace

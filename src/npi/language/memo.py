@@ -1,0 +1,83 @@
+"""A decider that remembers another decider's answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from npi.language.interpreter import Answer, Decider, Question, State
+from npi.language.program import Call, Decision, Frame, Observation
+
+
+class _Node:
+    """A history: a call and the observations of its frame so far. To the interpreter it is the state of the frame."""
+
+    __slots__ = ("after", "state")
+
+    def __init__(self, state: State):
+        self.state = state
+        # What was decided after one more observation, and that longer history. Nothing points back: a trie let go is
+        # freed at once, and does not wait, with the states it holds, for the garbage collector.
+        self.after: dict[Observation, tuple[Decision, _Node]] = {}
+
+
+class Memo:
+    """A decider that keeps another's answers in a trie of histories, and asks it only about histories never seen.
+
+    The answer of a network depends on program, arguments and the observations of the frame so far, and on nothing
+    else, so the result is its own. When `capacity` histories are held, they are let go and collected anew; a frame
+    that is under way keeps its own.
+    """
+
+    def __init__(self, decider: Decider, capacity: int = 200_000):
+        self.decider, self.capacity = decider, capacity
+        self.first: dict[Call, _Node] = {}
+        self.held = 0
+
+    @staticmethod
+    def of(frames: Iterable[Frame]) -> Memo:
+        """A decider that knows these frames and nothing else: a teacher, from its recording."""
+        memo = Memo(_Nobody())
+        for frame in frames:
+            node = memo.root(frame.call)
+            for seen, decision in frame.steps:
+                known, node = node.after.get(seen) or memo.keep(node, seen, decision, None)
+                if known != decision:
+                    raise ValueError(f"{frame.call.program} decides differently after the same history; see check_task")
+        return memo
+
+    def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
+        if state is not None:
+            return state.after.get(seen)
+        node = self.first.get(call)
+        return None if node is None else node.after.get(seen)
+
+    def decide(self, questions: list[Question]) -> list[Answer]:
+        if self.held + len(questions) > self.capacity:
+            self.first, self.held = {}, 0
+        nodes = [node or self.root(call) for _, call, node in questions]
+        asked: dict[tuple[int, Observation], Question] = {}  # two runs may ask the same: then the decider is asked once
+        for node, (seen, call, _) in zip(nodes, questions, strict=True):
+            asked.setdefault((id(node), seen), (seen, call, node.state))
+        decided = dict(zip(asked, self.decider.decide(list(asked.values())), strict=True))
+        return [
+            node.after.get(seen) or self.keep(node, seen, *decided[id(node), seen])
+            for node, (seen, _, _) in zip(nodes, questions, strict=True)
+        ]
+
+    def root(self, call: Call) -> _Node:
+        """The history of a frame that has observed nothing yet."""
+        return self.first.get(call) or self.first.setdefault(call, _Node(None))
+
+    def keep(self, node: _Node, seen: Observation, decision: Decision, state: State) -> tuple[Decision, _Node]:
+        self.held += 1
+        answer = node.after[seen] = (decision, _Node(state))
+        return answer
+
+
+class _Nobody:
+    def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
+        return None
+
+    def decide(self, questions: list[Question]) -> list[Answer]:
+        seen, call, _ = questions[0]
+        raise LookupError(f"no recorded frame of {call.program}{call.args} goes on with the observation {seen}")

@@ -1,0 +1,132 @@
+"""Programs, and the frames recorded while they run.
+
+A program is an ordinary function of an environment. It runs as it stands; nothing here needs a network.
+
+    @program
+    def carry(pad):
+        act(pad, MOVE, CARRY, LEFT)
+        act(pad, WRITE, CARRY, 1)
+        act(pad, MOVE, CARRY, RIGHT)
+
+Call       a program's name and its arguments: three small integers, 0 where the author gave none
+Decision   what a frame does next: a Call, or None, which means return
+Step       what was observed, and what was decided
+Frame      one call and its steps; the last step returns
+Trace      every decision of one run, in order: calls and returns nest, so the list holds the whole tree
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast, overload
+
+ARGS = 3  # the paper: "we always used a 3-tuple of integers"
+
+Observation: TypeAlias = tuple[Any, ...]  # small integers; the last may be a Picture
+
+
+class Call(NamedTuple):
+    """A program and its arguments."""
+
+    program: str
+    args: tuple[int, ...] = (0,) * ARGS
+
+
+Decision: TypeAlias = Call | None
+
+
+class Step(NamedTuple):
+    """What a frame observed, and what it then decided."""
+
+    seen: Observation
+    decision: Decision
+
+
+class Frame(NamedTuple):
+    """One call of a program and everything it decided itself; what its callees decided is in their own frames."""
+
+    call: Call
+    steps: tuple[Step, ...]
+
+
+class Program(Protocol):
+    """What `@program` makes of a function: it is still called as before."""
+
+    name: str
+    function: Callable[..., None]
+
+    def __call__(self, env: Any, *args: int) -> None: ...
+
+
+# While an environment is recorded, every call of a program on it goes through its recorder.
+class Watcher(Protocol):
+    """Who is told of calls instead of their being made."""
+
+    env: Any
+
+    def call(self, program: Program, args: tuple[int, ...]) -> None: ...
+
+
+_recorder: ContextVar[Watcher | None] = ContextVar("recorder", default=None)
+
+
+@overload
+def program(function: Callable[..., None]) -> Program: ...
+@overload
+def program(*, name: str) -> Callable[[Callable[..., None]], Program]: ...
+def program(function: Callable[..., None] | None = None, *, name: str | None = None) -> Any:
+    """Make a function `f(env, *args)` a program. Its name, in capitals, is its identity in every task and model.
+
+    Two teachers may give the same program two bodies: `@program(name="ADD") def add_by_recursion(pad): ...`.
+    """
+    if function is None:
+        return functools.partial(_program, name=name)
+    return _program(function, name)
+
+
+def _program(function: Callable[..., None], name: str | None) -> Program:
+    name = name or function.__name__.upper()
+    parameters = list(inspect.signature(function).parameters.values())
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if not parameters or any(p.kind not in positional for p in parameters) or len(parameters) > 1 + ARGS:
+        raise TypeError(
+            f"program {name} must take an environment and at most {ARGS} integers, all by position; "
+            f"its signature is {inspect.signature(function)}"
+        )
+
+    # A plain function, not an object with __call__: then Python calls it without using the C stack, and a recursive
+    # teacher may go as deep as memory allows.
+    @functools.wraps(function)
+    def run(env: Any, *args: int) -> None:
+        recorder = _recorder.get()
+        if recorder is None or recorder.env is not env:
+            function(env, *args)
+        else:
+            recorder.call(made, args)
+
+    made = cast(Program, run)
+    made.name, made.function = name, function
+    return made
+
+
+@program
+def act(env: Any, first: int = 0, second: int = 0, third: int = 0) -> None:
+    """The one primitive of every environment (ACT): its arguments say what is to be done."""
+    env.act(first, second, third)
+
+
+ACT = act.name
+
+
+@contextmanager
+def watched_by(watcher: Watcher) -> Iterator[None]:
+    """While this lasts, calls of programs on the watcher's environment are handed to the watcher."""
+    token = _recorder.set(watcher)
+    try:
+        yield
+    finally:
+        _recorder.reset(token)

@@ -1,0 +1,301 @@
+"""Practice: random small programs on the environment of a task, to be learnt beside its own.
+
+A core that has learnt its tasks' programs alone cannot be taught new ones by rows of memory: it runs eighteen programs,
+not whatever a row describes. Practice makes it an interpreter of rows. A practice program is made of what the task has
+already: its programs, `act`, and the fields of its observation. It gives some orders, then perhaps chooses by what is
+observed between two ways to go on; a way may end in a call of itself, which makes a loop.
+
+Such programs are invented as they are needed (drill.py), a new one for every frame, so that none can be learnt by
+heart. All it takes from the environment are walks: orders given at random, and what is seen along the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from random import Random
+from typing import Any
+
+from npi.language.image import Picture
+from npi.language.program import ACT, Call, Frame, Program, Step
+from npi.language.record import record_programs
+from npi.language.task import Task
+from npi.tasks import find, names
+
+FIRST = 4  # orders before the choice, at most, if there is none
+MOST = 2  # orders of one way to go on, at most, and perhaps a call of itself
+EARLY = 0.15  # how often an order comes before a choice
+OTHERWISE = (0, 0, 1, MOST)  # how many orders the other way has
+BOTH = 0.1  # how often two checks must both hold
+ANOTHER = "another program"  # called by a practice program: any other that was practised
+OFTEN = 0.05  # how often
+DEPTH = 60  # calls of itself: a program that goes deeper is no use
+PROBLEMS = 64  # of which a gym makes its states
+PART = 500  # walks made in one go, on states of one gym
+STARTS = 12  # states from which a program is tried when it is made
+ENOUGH = 0.8  # of them, how many it must come back from
+
+
+@dataclass(frozen=True)
+class Copy:
+    """An argument that is read off the observation: a field's value, or its neighbour."""
+
+    field: int
+    shift: int
+
+    def of(self, seen: Sequence[int], size: int) -> int:
+        return (seen[self.field] + self.shift) % size
+
+
+@dataclass(frozen=True)
+class Order:
+    """A call of a practice program; its arguments may depend on what is observed."""
+
+    program: str
+    args: tuple[int | Copy, ...]
+
+
+@dataclass(frozen=True)
+class Check:
+    """Whether a field of the observation has one of some values or, if another field is named, is less or as much."""
+
+    field: int
+    values: frozenset[int] = frozenset()
+    other: int | None = None
+    equal: bool = False
+
+    def holds(self, seen: Sequence[int]) -> bool:
+        if self.other is None:
+            return seen[self.field] in self.values
+        return seen[self.field] == seen[self.other] if self.equal else seen[self.field] < seen[self.other]
+
+
+@dataclass(frozen=True)
+class Practice:
+    """A practice program: the first orders, then those of the first way whose checks all hold, or else of the last."""
+
+    name: str
+    env: str
+    first: tuple[Order, ...]
+    checks: tuple[tuple[Check, ...], ...] = ()  # for each way but the last
+    ways: tuple[tuple[Order, ...], ...] = ()
+
+    def way(self, seen: Sequence[int]) -> tuple[Order, ...]:
+        for checks, orders in zip(self.checks, self.ways, strict=False):
+            if all(check.holds(seen) for check in checks):
+                return orders
+        return self.ways[-1] if self.ways else ()
+
+
+@dataclass(frozen=True)
+class Walk:
+    """Orders given one after the other, what was seen before each and after the last, as numbers, and a check."""
+
+    env: str
+    orders: tuple[Order, ...]
+    seen: tuple[tuple[int, ...], ...]
+    check: Check
+
+
+class TooFar(Exception):
+    """A practice program called itself too often."""
+
+
+class Gym:
+    """Where programs are practised: a task's environment in many states, and the calls that are known there."""
+
+    def __init__(self, task: Task, seed: object = 0):
+        self.task, self.rng = task, Random(f"practice {task.name} {seed}")
+        self.env = task.env.__name__
+        self.fields = [*task.env.fields().values(), *task.env.captions()]
+        self.arguments = task.env.arguments()
+        self.programs: dict[str, Program] = {}
+        sizes = task.sizes[: max(1, len(task.sizes) // 3)]  # small ones show all there is to see
+        self.problems = [task.sample(self.rng, self.rng.choice(sizes)) for _ in range(PROBLEMS)]
+        calls: dict[Call, None] = {}
+        for problem in self.problems[:8]:
+            env = task.env.of(problem)
+            for main in (task.main, *task.also):
+                frames, programs = record_programs(env, main)
+                self.programs |= programs
+                calls |= {frame.call: None for frame in frames}
+                calls |= {s.decision: None for frame in frames for s in frame.steps if s.decision is not None}
+        self.calls = sorted((call for call in calls if call.program != ACT), key=str)
+        self.acts = sorted((call for call in calls if call.program == ACT), key=str)
+
+    def start(self, rng: Random) -> Any:
+        """The environment as it may be at some time: some calls after a problem was set."""
+        env = self.task.env.of(rng.choice(self.problems))
+        for _ in range(rng.choice((0, 1, 2, 4, 8))):
+            self.carry_out(rng.choice(self.calls if rng.random() < 0.3 else self.acts), env)
+        return env
+
+    def carry_out(self, call: Call, env: Any) -> None:
+        if call.program == ACT:
+            env.act(*call.args)
+        elif call.program == ANOTHER:
+            for _ in range(self.rng.randint(1, MOST)):
+                self.carry_out(self.rng.choice(self.calls), env)
+        else:
+            called = self.programs[call.program]
+            called(env, *call.args[: called.function.__code__.co_argcount - 1])
+
+    def run(self, practice: Practice, env: Any, frames: list[Frame], depth: int = 0) -> None:
+        """Run a practice program and keep its own frames, not those of what it calls."""
+        if depth > DEPTH:
+            raise TooFar
+        steps: list[Step] = []
+        place = len(frames)
+        frames.append(Frame(Call(practice.name), ()))
+        self.obey(practice, practice.first, env, steps, frames, depth)
+        self.obey(practice, practice.way(fields_of(env.observe())), env, steps, frames, depth)
+        steps.append(Step(env.observe(), None))
+        frames[place] = Frame(Call(practice.name), tuple(steps))
+
+    def obey(
+        self,
+        practice: Practice,
+        orders: Sequence[Order],
+        env: Any,
+        steps: list[Step],
+        frames: list[Frame],
+        depth: int,
+    ) -> None:
+        for order in orders:
+            seen = env.observe()
+            call = self.given(order, fields_of(seen))
+            steps.append(Step(seen, call))
+            if call.program == practice.name:
+                self.run(practice, env, frames, depth + 1)
+            else:
+                self.carry_out(call, env)
+
+    def given(self, order: Order, seen: Sequence[int]) -> Call:
+        """The call that an order makes where this is seen."""
+        args = (
+            arg.of(seen, size) if isinstance(arg, Copy) else arg
+            for arg, size in zip(order.args, self.arguments, strict=True)
+        )
+        return Call(order.program, tuple(args))
+
+    def walk(self) -> Walk:
+        """As many orders as a practice program may give, from somewhere."""
+        another = Order(ANOTHER, (0,) * len(self.arguments))
+        orders = tuple(another if self.rng.random() < OFTEN else self.order() for _ in range(FIRST))
+        env = self.start(self.rng)
+        seen = [tuple(fields_of(env.observe()))]
+        for order in orders:
+            self.carry_out(self.given(order, seen[-1]), env)
+            seen.append(tuple(fields_of(env.observe())))
+        return Walk(self.env, orders, tuple(seen), self.check())
+
+    def frames(self, practice: Practice, rng: Random, starts: int) -> list[Frame]:
+        """The distinct frames of a practice program from some states; none from where it does not come back."""
+        return list(dict.fromkeys(frame for _ in range(starts) for frame in self.attempt(practice, rng)))
+
+    def attempt(self, practice: Practice, rng: Random) -> list[Frame]:
+        """The frames of a practice program from one state, or none if it does not come back."""
+        frames: list[Frame] = []
+        try:
+            self.run(practice, self.start(rng), frames)
+        except TooFar:
+            return []
+        return frames
+
+    def make(self, name: str) -> Practice:
+        """A new practice program that comes back from nearly everywhere, and whose every way is gone sometimes."""
+        while True:
+            practice = self.draw(name)
+            rng, back, gone = Random(name), 0, set()
+            for _ in range(STARTS):
+                frames = self.attempt(practice, rng)
+                back += bool(frames)
+                gone |= {tuple(step.decision for step in frame.steps) for frame in frames}
+            if back >= ENOUGH * STARTS and len(gone) >= max(1, len(practice.ways)):
+                return practice
+
+    def draw(self, name: str) -> Practice:
+        """A sequence, a choice or a loop."""
+        rng, kind = self.rng, self.rng.randrange(3)
+        if kind == 0:
+            return Practice(name, self.env, self.orders(rng.randint(1, FIRST)))
+        first = self.orders(int(rng.random() < EARLY))
+        again = self.orders(rng.randint(1, MOST))
+        if kind == 2:
+            again += (Order(name, (0,) * len(self.arguments)),)
+        return Practice(name, self.env, first, (self.checks(),), (again, self.orders(rng.choice(OTHERWISE))))
+
+    def orders(self, count: int) -> tuple[Order, ...]:
+        return tuple(self.order() for _ in range(count))
+
+    def order(self) -> Order:
+        rng, kind = self.rng, self.rng.random()
+        if kind < 0.45:
+            call = rng.choice(self.calls)
+        elif kind < 0.85:
+            call = rng.choice(self.acts)
+        else:  # any action, also one that no teacher makes
+            call = Call(ACT, tuple(rng.randrange(size) for size in self.arguments))
+        args: list[int | Copy] = list(call.args)
+        for index, size in enumerate(self.arguments):
+            like = [field for field, values in enumerate(self.fields) if values == size > 2]
+            if call.program == ACT and like and rng.random() < 0.1:
+                args[index] = Copy(rng.choice(like), rng.choice((0, 0, 1, -1)))
+        return Order(call.program, tuple(args))
+
+    def checks(self) -> tuple[Check, ...]:
+        """Most often one, sometimes two of which both must hold."""
+        return tuple(self.check() for _ in range(1 + (self.rng.random() < BOTH)))
+
+    def check(self) -> Check:
+        rng = self.rng
+        field = rng.randrange(len(self.fields))
+        size = self.fields[field]
+        like = [other for other, values in enumerate(self.fields) if values == size > 2 and other != field]
+        if like and rng.random() < 0.25:
+            return Check(field, other=rng.choice(like), equal=rng.random() < 0.25)
+        kind = rng.random()
+        if kind < 0.4:
+            values = {rng.randrange(size)}
+        elif kind < 0.7:
+            values = set(range(rng.randint(1, size - 1)))
+        else:
+            values = set(rng.sample(range(size), rng.randint(1, size - 1)))
+        return Check(field, frozenset(values if rng.random() < 0.6 or size == 2 else set(range(size)) - values))
+
+
+def walks(task: Task, count: int, seed: object = 0) -> Iterator[Walk]:
+    gym = Gym(task, seed)
+    for _ in range(count):
+        yield gym.walk()
+
+
+def all_walks(tasks: Sequence[Task], count: int, seed: int = 0, workers: int = 1) -> Iterator[Walk]:
+    """`count` walks for each of some tasks, made in several processes if the tasks are built in."""
+    if not count:
+        return
+    jobs = [(task, min(PART, count - first), f"{seed}.{first}") for task in tasks for first in range(0, count, PART)]
+    named = [(task.name, task.teacher, size, part) for task, size, part in jobs]
+    if workers <= 1 or not all(_built_in(task) for task in tasks):
+        for task, size, part in jobs:
+            yield from walks(task, size, part)
+        return
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        for made in pool.map(_walks, named):
+            yield from made
+
+
+def _walks(job: tuple[str, str, int, str]) -> list[Walk]:
+    name, teacher, count, seed = job
+    return list(walks(find(name, teacher), count, seed))
+
+
+def _built_in(task: Task) -> bool:
+    return task.name in names() and find(task.name, task.teacher).main is task.main
+
+
+def fields_of(seen: Sequence[Any]) -> Sequence[int]:
+    """What is observed, as numbers: of a picture, its caption."""
+    return (*seen[:-1], *seen[-1].caption) if isinstance(seen[-1], Picture) else seen

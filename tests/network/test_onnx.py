@@ -1,0 +1,110 @@
+"""A model elsewhere: in ONNX, and in a folder that a hub could hold."""
+
+import copy
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from npi import NPI, BadInput, Limits, Memo, Neural, load_model, run_all, tasks
+from npi.network.onnx import Exported, compare, export
+from npi.network.pretrained import SHIPPED
+from npi.training.config import PICTURES
+from npi.training.trainer import begin
+
+
+def few(name):
+    return replace(tasks.find(name), sizes=range(1, 4), examples=3)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    path = tmp_path_factory.mktemp("onnx") / "addition.onnx"
+    export(load_model(), tasks.find("addition"), path)
+    return path
+
+
+def test_onnxruntime_decides_as_the_model_does(shipped, exported):
+    task = tasks.find("addition")
+    decider = Exported(exported, shipped, task)
+    asked, different, apart = compare(decider, task, task.problems(5, 10, 0))
+    assert asked > 100
+    assert different == 0
+    assert apart < 1e-3
+    problems = task.problems(12, 10, 1)
+    envs = [task.env.of(problem) for problem in problems]
+    run_all(envs, task.call, decider, Limits(10_000))  # several questions at once, too
+    assert [task.result(env) for env in envs] == [task.answer(problem) for problem in problems]
+
+
+def test_the_comparison_can_fail(shipped, exported):
+    """An export of other weights is found out."""
+    task, other = tasks.find("addition"), copy.deepcopy(shipped)
+    with torch.no_grad():
+        other.args_head.bias += 20 * torch.randn(other.args_head.bias.shape, generator=torch.manual_seed(0))
+    assert compare(Exported(exported, other, task), task, task.problems(3, 10, 0))[1] > 0
+
+
+def test_pictures_are_exported_too(tmp_path):
+    task = few("cars")
+    model = begin([task], PICTURES).average.eval()
+    export(model, task, tmp_path / "cars.onnx")
+    asked, different, apart = compare(Exported(tmp_path / "cars.onnx", model, task), task, task.problems(3, 3, 0))
+    assert asked > 5
+    assert different == 0
+    assert apart < 1e-3
+
+
+def test_the_command(npi, tmp_path):
+    file = tmp_path / "deep" / "sorting.onnx"
+    code, out, _ = npi("export", SHIPPED, "--task", "sorting", "--out", file, "--problems", 3, "--json")
+    said = json.loads(out)
+    assert (code, said["different"]) == (0, 0)
+    assert said["asked"] > 10
+    assert file.stat().st_size > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ([SHIPPED, "--out", "model.txt"], "does not end in .onnx"),
+        (["nowhere", "--out", "model.onnx"], "holds no model"),
+        ([SHIPPED, "--out", "model.onnx", "--task", "toposort"], "was not taught toposort"),
+        ([SHIPPED, "--out", "model.onnx", "--problems", "0"], "at least 1"),
+    ],
+)
+def test_bad_input(npi, tmp_path, monkeypatch, argv, says):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = npi("export", *argv)
+    assert code == 2
+    assert says in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_model_saved_copied_and_loaded_runs_the_same(shipped, tmp_path):
+    shipped.save_pretrained(tmp_path / "mine")
+    shutil.copytree(tmp_path / "mine", tmp_path / "pushed" / "pulled")
+    back = NPI.from_pretrained(tmp_path / "pushed" / "pulled")
+    for name in ("addition", "sorting"):
+        task = tasks.find(name)
+        runs = []
+        for model in (shipped, back):
+            envs = [task.env.of(problem) for problem in task.problems(6, 20, 0)]
+            runs.append(run_all(envs, task.call, Memo(Neural(model, task.env)), Limits(10_000)))
+        assert runs[0] == runs[1]
+    assert back.tasks == shipped.tasks
+    for name, tensor in back.state_dict().items():
+        assert np.array_equal(tensor.numpy(), shipped.state_dict()[name].numpy())
+    card = (tmp_path / "mine" / "MODEL_CARD.md").read_text()
+    assert "addition (recursive teacher)" in card
+    assert "BUBBLESORT" in card
+    assert f"seed: {shipped.history['seed']}" in card
+
+
+@pytest.mark.parametrize("name", ["nowhere", "/no/such/folder", "../x/y"])
+def test_what_is_neither_folder_nor_repository_is_said(name):
+    with pytest.raises(BadInput, match="there is no folder"):
+        NPI.from_pretrained(name)

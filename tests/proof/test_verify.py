@@ -1,0 +1,360 @@
+"""Proofs: everything a run can meet is explored, and every difference is found."""
+
+import copy
+import json
+from dataclasses import replace
+from itertools import cycle, product
+from random import Random
+from typing import Annotated, Any, NamedTuple
+
+import pytest
+import torch
+from samples.graphs import graphs
+from torch.nn.functional import one_hot
+
+from npi import NPI, Call, Env, GraphKind, ModelConfig, act, program, tasks
+from npi.errors import NotProvable
+from npi.language.tape import LEFT, RIGHT, TapeKind
+from npi.network.model import Outputs
+from npi.network.pretrained import SHIPPED
+from npi.proof.compare import compare
+from npi.proof.counterexample import counterexample
+from npi.proof.explore import Exploration
+from npi.tasks.sorting import SortingPad
+from npi.tasks.toposort import GraphPad
+
+
+@pytest.fixture(scope="module")
+def explored():
+    found = {}
+    for name in ("addition", "sorting", "bubblesort", "quicksort", "toposort"):
+        found[name] = Exploration(tasks.find(name))
+        for _ in found[name].run():
+            pass
+    return found
+
+
+def small_problems(name):
+    if name == "addition":
+        return [(str(a), str(b)) for a in range(0, 112, 3) for b in range(112)]
+    if name in ("bubblesort", "quicksort"):
+        return [array for size in range(1, 6) for array in product(range(size), repeat=size)]
+    if name == "toposort":
+        return list(graphs(4))
+    short = [array for size in (1, 2, 3) for array in product(range(0, 10, 1 if size < 3 else 3), repeat=size)]
+    return short + list(product((0, 5, 9), repeat=5))
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [("addition", 3_000), ("sorting", 3_000), ("bubblesort", 50), ("quicksort", 50), ("toposort", 27)],
+)
+def test_no_run_leaves_what_was_explored(explored, name, least):
+    """Every history of all small problems and of ten thousand random ones."""
+    task, histories, rng = tasks.find(name), explored[name].histories, Random(3)
+    met = set()
+    for problem in small_problems(name) + [task.sample(rng, rng.randint(1, 7)) for _ in range(10_000)]:
+        for recording in task.demonstrate(problem):
+            for frame in recording:
+                if frame not in met:
+                    met.add(frame)
+                    for node, step in zip(histories.walk(frame), frame.steps, strict=True):
+                        assert node is not None, (problem, frame)
+                        assert histories.decision[node] == step.decision
+    assert len(met) > least
+
+
+@pytest.mark.parametrize("name", ["addition", "sorting"])
+def test_the_model_that_ships_is_proved(explored, shipped, name):
+    result = compare(shipped, tasks.find(name), explored[name].histories)
+    assert result.proved
+    assert result.histories == len(explored[name].histories) > 20_000
+
+
+@pytest.mark.parametrize("name", ["addition", "sorting"])
+def test_every_planted_fault_is_found(explored, shipped, name):
+    """Two hundred histories that runs meet, one at a time with another decision of the teacher's: all are noticed."""
+    task, histories = tasks.find(name), explored[name].histories
+    rng = Random(8)
+    met = set()
+    while len(met) < 2_000:
+        for frame in task.demonstrate(task.sample(rng, rng.randint(1, 8)))[0]:
+            met |= {node for node in histories.walk(frame) if node is not None}
+    decisions = list(dict.fromkeys(histories.decision))
+    for node in rng.sample(sorted(met), 200):
+        right = histories.decision[node]
+        # What the network is compared with is changed, not the network: one history, one decision.
+        one = copy.copy(histories)
+        one.decision = list(histories.decision)
+        one.decision[node] = rng.choice([decision for decision in decisions if decision != right])
+        only = _branch(one, node)
+        assert compare(shipped, task, only).wrong == (len(only) - 1,)
+
+
+class Told(NPI):
+    """A network that decides after each history as it is told; what it remembers is the node it has come to."""
+
+    def __init__(self, task, histories):
+        config = ModelConfig.of([task.env], hidden=1, layers=1)
+        super().__init__(config, {call.program for call in (*histories.call, *histories.decision) if call})
+        self.histories, self.decision = histories, list(histories.decision)
+
+    def step(self, env, seen, args, programs, state, glimpse=None):
+        nodes = []
+        for row, known in enumerate(state[0][0, :, 0].int().tolist()):
+            call = Call(self.programs[programs[row]], tuple(args[row].tolist()))
+            nodes.append(self.histories.children[known - 1 if known else call, tuple(seen[row].tolist())])
+        decided = [self.decision[node] for node in nodes]
+        calls = [call or Call("ACT") for call in decided]
+        said = [torch.tensor([self.programs.index(call.program) for call in calls])]
+        said += torch.tensor([call.args for call in calls]).T
+        sizes = (len(self.programs), *self.config.arguments)
+        program, *args = (one_hot(which, size).float() for which, size in zip(said, sizes, strict=True))
+        stop = torch.tensor([1.0 if call is None else -1.0 for call in decided])
+        after = torch.tensor(nodes)[None, :, None] + 1.0
+        return Outputs(stop, program, tuple(args)), (after, after)
+
+
+@pytest.mark.parametrize("name", ["bubblesort", "quicksort", "toposort"])
+def test_every_fault_planted_in_decisions_is_found(explored, name):
+    """Two hundred times another decision after one history that runs meet; there are fewer histories than that."""
+    task, histories = tasks.find(name), explored[name].histories
+    network, rng = Told(task, histories), Random(8)
+    assert compare(network, task, histories).proved
+    met = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.walk(f)}
+    if name == "toposort":
+        assert met == set(range(len(histories)))  # nothing was explored that no run meets
+    actions = [Call("ACT", args) for args in product(*map(range, task.env.arguments()))]
+    decisions = dict.fromkeys([*histories.decision, *actions, *histories.call])
+    faults = [(node, wrong) for node in sorted(met) for wrong in decisions if wrong != histories.decision[node]]
+    for node, wrong in rng.sample(faults, 200):
+        network.decision[node] = wrong
+        assert compare(network, task, histories).wrong == (node,)
+        network.decision[node] = histories.decision[node]
+
+
+def _branch(histories, node):
+    """The histories on the way to a node, alone: asking about the others again would only take time."""
+    nodes = [node]
+    while histories.parent[nodes[0]] >= 0:
+        nodes.insert(0, histories.parent[nodes[0]])
+    branch = type(histories)()
+    for index, old in enumerate(nodes):
+        branch.add(histories.call[old], index - 1, histories.seen[old], histories.decision[old])
+    return branch
+
+
+def test_a_network_that_is_wrong_somewhere_has_a_counterexample(explored, shipped):
+    task, model = tasks.find("sorting"), copy.deepcopy(shipped)
+    rows = model.get_parameter("encoders.SortingPad.rows.weight")
+    with torch.no_grad():
+        rows[[3, 8]] = rows[[8, 3]]  # it takes a 3 for an 8, and the other way round, under pointer 1
+    result = compare(model, task, explored["sorting"].histories)
+    assert not result.proved
+    found = counterexample(task, explored["sorting"].histories, result.wrong)
+    assert found is not None
+    from npi import Limits, Neural, Trace, record, run_all
+
+    (trace,) = run_all([task.env.of(found.problem)], task.call, Neural(model, task.env), Limits(5_000))
+    assert trace != Trace.of(record(task.env.of(found.problem), task.main))
+    assert counterexample(task, explored["sorting"].histories, [], tries=20) is None
+
+
+def test_a_network_that_says_no_numbers_is_not_proved(explored, shipped):
+    model = copy.deepcopy(shipped)
+    with torch.no_grad():
+        model.args_head.bias[:] = torch.nan
+    result = compare(model, tasks.find("sorting"), explored["sorting"].histories)
+    assert (result.margin, result.proved) == (0.0, False)
+
+
+def test_a_loop_cannot_be_proved():
+    for name in ("sorting", "addition", "toposort"):
+        with pytest.raises(NotProvable, match="Use the recursive teacher"):
+            for _ in Exploration(tasks.find(name, "loop")).run():
+                pass
+
+
+def test_a_task_without_tapes_cannot_be_proved():
+    with pytest.raises(NotProvable, match="does not say which tapes"):
+        Exploration(tasks.find("cars"))
+
+
+class Sees(NamedTuple):
+    end: Annotated[int, range(2)]
+
+
+def test_an_environment_that_looks_at_its_tapes_when_it_is_made_is_refused():
+    class Early(SortingPad):
+        def __init__(self, array, count):
+            super().__init__(array, count)
+            array.read(0)
+
+    with pytest.raises(NotProvable, match="looked at by observe and act alone"):
+        Exploration(replace(tasks.find("sorting"), env=Early))
+
+
+def test_an_environment_that_goes_around_its_tapes_is_caught():
+    class Counting(SortingPad):
+        def act(self, op: int, pointer: int, direction: int, /) -> None:
+            super().act(op, pointer, direction)
+            self.acts = getattr(self, "acts", 0) + 1
+
+    with pytest.raises(NotProvable, match="beside its tapes"):
+        for _ in Exploration(replace(tasks.find("sorting"), env=Counting)).run():
+            pass
+
+    class Logging(SortingPad):
+        def __init__(self, array, count):
+            super().__init__(array, count)
+            self.log = []  # changed in place, it would always equal itself
+
+    with pytest.raises(NotProvable, match="keeps log beside its tapes"):
+        for _ in Exploration(replace(tasks.find("sorting"), env=Logging)).run():
+            pass
+
+    class Measuring(SortingPad):
+        def observe(self):
+            return super().observe()._replace(end3=len(self.array.contents()) > 3)
+
+    with pytest.raises(NotProvable, match=r"contents.*: use read, write, greater, .*, move, at_start, at_last alone"):
+        for _ in Exploration(replace(tasks.find("sorting"), env=Measuring)).run():
+            pass
+
+    class Peeping(GraphPad):
+        def observe(self):
+            return super().observe()._replace(empty=not self.graph.order())
+
+    with pytest.raises(NotProvable, match=r"order.*: use start, child, empty, .*, next_child, close alone"):
+        for _ in Exploration(replace(tasks.find("toposort"), env=Peeping)).run():
+            pass
+
+
+def test_a_teacher_that_reads_what_is_not_shown_is_caught():
+    line = TapeKind(symbols=1)
+
+    class Line(Env):
+        def __init__(self, tape):
+            self.tape = tape
+
+        @classmethod
+        def of(cls, problem):
+            return cls(line.tape([0] * problem))
+
+        @classmethod
+        def tapes(cls):
+            return (line,)
+
+        def observe(self) -> Sees:
+            return Sees(0)
+
+        def act(self, a: Annotated[int, range(2)], b: Annotated[int, range(1)], c: Annotated[int, range(1)], /) -> None:
+            self.tape.move(a)
+
+    @program
+    def look(env):
+        if not env.tape.at_last():
+            act(env, RIGHT)
+            look(env)
+
+    moods = cycle((LEFT, RIGHT, RIGHT))
+
+    @program
+    def moody(env):
+        act(env, next(moods))
+        moody(env)
+
+    task = replace(tasks.find("sorting"), env=Line, main=look)
+    with pytest.raises(NotProvable, match="looked at by observe and act alone"):
+        for _ in Exploration(task).run():
+            pass
+    with pytest.raises(NotProvable, match="after the same observations"):
+        for _ in Exploration(replace(task, main=moody)).run():
+            pass
+
+
+def test_tapes_and_graphs_go_together(explored):
+    line = TapeKind(symbols=2)
+
+    class Both(GraphPad):
+        def __init__(self, tape, graph):
+            super().__init__(graph)
+            self.tape = tape
+
+        @classmethod
+        def tapes(cls) -> Any:
+            return line, GraphKind()
+
+        def act(self, op: int, vertex: int, third: int, /) -> None:
+            super().act(op, vertex, third)
+            self.tape.move(RIGHT)
+
+    exploration = Exploration(replace(tasks.find("toposort"), env=Both))
+    assert len(list(exploration.first_states())) == 2  # a tape of one cell, or of more
+    for _ in exploration.run():
+        pass
+    assert len(exploration.summaries) > len(explored["toposort"].summaries)
+    assert len(exploration.histories) == len(explored["toposort"].histories)  # nothing is seen of the tape
+
+
+def test_the_command_certifies_and_checks(npi, tmp_path, shipped):
+    file = tmp_path / "sorting.json"
+    code, out, _ = npi("verify", "sorting", "--certificate", file)
+    assert code == 0
+    assert "proved: it runs as the teacher on problems of every size" in out
+    code, out, _ = npi("verify", "sorting", "--check", file, "--json")
+    assert (code, json.loads(out)["differences"]) == (0, [])
+    other = tmp_path / "other"
+    leaky = copy.deepcopy(shipped)
+    with torch.no_grad():
+        leaky.end_head.bias += 1e-4
+    leaky.save_pretrained(other)
+    code, out, _ = npi("verify", "sorting", "--check", file, "--model", other)
+    assert code == 1
+    assert "the weights are other ones" in out
+    edited = json.loads(file.read_text()) | {"histories": 1, "source": "0" * 64}
+    file.write_text(json.dumps(edited))
+    code, out, _ = npi("verify", "sorting", "--check", file)
+    assert code == 1
+    assert "the task's source has changed" in out
+    assert "histories is 27" in out
+
+
+def test_a_failed_proof_shows_where(npi, tmp_path, shipped):
+    broken = copy.deepcopy(shipped)
+    with torch.no_grad():
+        rows = broken.get_parameter("encoders.SortingPad.rows.weight")
+        rows[[3, 8]] = rows[[8, 3]]
+    broken.save_pretrained(tmp_path / "m")
+    code, out, _ = npi("verify", "sorting", "--model", tmp_path / "m", "--certificate", tmp_path / "c.json")
+    assert code == 1
+    assert "a problem that shows it" in out
+    assert "where the teacher decides" in out
+    assert not (tmp_path / "c.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [('{"format": 1', "only a part of one"), ("[]", "no certificate of this version"), ('{"a": 1}', "no certificate")],
+)
+def test_bad_certificates(npi, tmp_path, content, says):
+    file = tmp_path / "c.json"
+    file.write_text(content)
+    code, _, err = npi("verify", "sorting", "--check", file)
+    assert code == 2
+    assert says in err
+
+
+def test_other_bad_input(npi, tmp_path):
+    assert npi("verify", "sorting", "--check", tmp_path / "none.json")[0] == 2
+    code, _, err = npi("verify", "sorting", "--check", tmp_path / "a", "--certificate", tmp_path / "b")
+    assert code == 2
+    assert "give one of them" in err
+    assert npi("verify", "cars")[0] == 2
+    code, _, err = npi("verify", "sorting", "--check", SHIPPED / "addition.certificate.json")
+    assert code == 2
+    assert "is a certificate of addition, not of sorting: give one of sorting, or say npi verify addition" in err
+    (tmp_path / "file").touch()
+    code, out, err = npi("verify", "sorting", "--certificate", tmp_path / "file" / "c.json")
+    assert (code, out) == (2, "")
+    assert "is a file; move it away, or choose another place" in err

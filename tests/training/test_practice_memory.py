@@ -1,0 +1,136 @@
+"""Practice programs as they are invented: each frame is what the program it is said to be of would do."""
+
+import pytest
+import torch
+
+from npi import tasks
+from npi.language.program import Call
+from npi.network.model import NPI, ModelConfig
+from npi.training.practice import ANOTHER, Check, Copy, Gym, Order, Practice, all_walks
+from npi.training.practice_batch import Invention, invent
+from npi.training.practice_memory import Drill
+from npi.training.trainer import TEACHABLE
+
+
+def random(seed: int) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+NAMES = ["addition", "sorting", "cars"]
+
+
+@pytest.fixture(scope="module")
+def gyms() -> dict[str, Gym]:
+    return {gym.env: gym for gym in (Gym(tasks.find(name)) for name in NAMES)}
+
+
+@pytest.fixture(scope="module")
+def drill(gyms) -> tuple[NPI, Drill]:
+    chosen = [tasks.find(name) for name in NAMES]
+    programs = dict.fromkeys(["ACT", *(name for gym in gyms.values() for name in gym.programs)])
+    torch.manual_seed(0)
+    model = NPI(ModelConfig.of([task.env for task in chosen], **TEACHABLE), programs)
+    return model, Drill(model, list(all_walks(chosen, 200)))
+
+
+def written(made: Invention, index: int, programs: list[str]) -> Practice:
+    """An invention, as a program that a gym could run."""
+    ground = made.ground
+    names = [*programs, "ITSELF", ANOTHER]
+
+    def order(which: int) -> Order:
+        table = ground.orders
+        args = zip(table.value[which], table.field[which], table.shift[which], strict=True)
+        return Order(
+            names[table.program[which]],
+            tuple(int(value) if field < 0 else Copy(int(field), int(shift)) for value, field, shift in args),
+        )
+
+    def check(which: int) -> Check:
+        table = ground.checks
+        if table.other[which] >= 0:
+            return Check(int(table.field[which]), other=int(table.other[which]), equal=bool(table.equal[which]))
+        return Check(int(table.field[which]), frozenset(table.values[which].nonzero()[:, 0].tolist()))
+
+    first, *ways = (
+        tuple(order(which) for which in made.orders[index, place, :count].tolist())
+        for place, count in enumerate(made.counts[index].tolist())
+    )
+    asked = int(made.asked[index])
+    checks = (tuple(check(which) for which in made.checks[index, :asked].tolist()),) if asked else ()
+    return Practice("ITSELF", ground.env, first, checks, tuple(ways) if asked else ())
+
+
+def calls(practice: Practice, gym: Gym, seen: torch.Tensor) -> list[Call]:
+    """What a program decides if this is what it sees, step by step."""
+    chosen = practice.way(seen[len(practice.first)].tolist())
+    return [gym.given(order, seen[time].tolist()) for time, order in enumerate((*practice.first, *chosen))]
+
+
+def test_every_frame_is_what_its_program_would_do(drill, gyms):
+    model, practice = drill
+    inventions = practice.invent(900, random(0))
+    batch = practice.batch(inventions)
+    names = [*model.programs, "ITSELF", ANOTHER]
+    decided: dict[int, list[Call]] = {}
+    for row, stop, program, args in zip(
+        batch.program.tolist(), batch.stop.tolist(), batch.next_program.tolist(), batch.next_args.tolist(), strict=True
+    ):
+        made = decided.setdefault(row, [])
+        if not stop:
+            made.append(Call(names[program], tuple(args)))
+    assert len(decided) == 900
+    for number in range(900):
+        made, index = inventions[number // 300], number % 300
+        program = written(made, index, model.programs)
+        gym = gyms[made.ground.env]
+        assert decided[number] == calls(program, gym, made.ground.seen[made.walk[index]])
+    assert batch.stop.sum() == 900
+
+
+def test_both_ways_are_gone_and_loops_call_themselves(drill):
+    _, practice = drill
+    made = invent(practice.grounds[0], 3000, random(1))
+    chooses = made.asked > 0
+    assert 0.4 < (made.way[chooses] == 1).float().mean() < 0.6
+    assert 0.25 < practice.calls(made, practice.itself).float().mean() < 0.42
+    assert practice.calls(made, practice.another).any()
+    assert len({tuple(row) for row in practice.features(made).tolist()}) > 2500  # short ones come twice
+
+
+def test_faithful_frames_give_the_orders_of_their_walk(drill):
+    _, practice = drill
+    made = invent(practice.grounds[1], 2000, random(2))
+    order, gives = made.step(0)
+    walked = order[gives] // 4 == made.walk[gives]
+    assert 0.35 < walked.float().mean() < 0.65
+
+
+def test_features_tell_programs_apart(drill):
+    """Two programs are written alike if and only if they have the same features."""
+    model, practice = drill
+    made = invent(practice.grounds[1], 3000, random(3))
+    features = [tuple(sorted(row)) for row in practice.features(made).tolist()]
+    told: dict[tuple, Practice] = {}
+    for index, row in enumerate(features):
+        program = written(made, index, model.programs)
+        assert told.setdefault(row, program) == program
+    assert len(set(told.values())) == len(told)
+    assert len(told) < len(features)  # or else nothing was compared
+
+
+def test_what_the_drill_draws_depends_on_the_random_numbers_alone(drill):
+    model, practice = drill
+    one, two, other = (practice.lesson(model, 60, seed) for seed in (5, 5, 6))
+    assert torch.equal(one[0].stop, two[0].stop)
+    assert torch.equal(one[0].program, two[0].program)
+    assert not torch.equal(one[0].stop[:60], other[0].stop[:60])
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_few_frames_are_a_lesson_too(drill, count):
+    model, practice = drill
+    for seed in range(10):
+        said, batch = practice.lesson(model, count, seed)
+        assert batch.stop.sum() == count
+        assert len(said.stop) == batch.going.sum() == len(batch.stop)
