@@ -6,13 +6,13 @@ python examples/shelf.py
 
 from typing import Annotated, NamedTuple
 
-from npi import RIGHT, BadInput, Env, Memo, Neural, Tape, TapeKind, Task, act, begin, program, run
+from npi import RIGHT, BadInput, Env, Memo, NeuralDecider, Tape, TapeKind, Task, act, make_trainer, program, run
 
 MOVE, OFF = OPS = range(2)
 SHELF = TapeKind(symbols=2)  # cells hold 0 or 1; the tape ends at both sides; one head, at the left
 
 
-class Seen(NamedTuple):  # all that a program may see
+class Observation(NamedTuple):  # all that a program may see
     light: Annotated[int, range(2)]
     last: Annotated[int, range(2)]
 
@@ -25,8 +25,8 @@ class Shelf(Env):
     def of(cls, problem):
         return cls(SHELF.tape(problem))
 
-    def observe(self) -> Seen:
-        return Seen(self.lights.read(), self.lights.at_last())
+    def observe(self) -> Observation:
+        return Observation(self.lights.read(), self.lights.at_last())
 
     def act(self, op: Annotated[int, OPS], direction: Annotated[int, range(2)], _: Annotated[int, range(1)], /) -> None:
         if op == MOVE:
@@ -70,10 +70,10 @@ task = Task(
 )
 
 if __name__ == "__main__":
-    training = begin([task], seed=0)
+    training = make_trainer([task], seed=0)
     for metrics in training.run():
         if metrics.update % 50 == 0:
-            print(f"update {metrics.update}, {'every frame right' if metrics.learnt else 'learning'}")
+            print(f"update {metrics.update}, {'every frame right' if metrics.learned else 'learning'}")
     shelf = Shelf.of([1, 0, 1] * 100)
-    trace = run(shelf, task.call, Memo(Neural(training.average, Shelf)))
+    trace = run(shelf, task.call, Memo(NeuralDecider(training.ema_model, Shelf)))
     print(f"{sum(task.result(shelf))} lights of 300 still on after {len(trace.decisions)} decisions")

@@ -16,12 +16,12 @@ from npi.evaluation.judge import judge
 from npi.language.memo import Memo
 from npi.language.task import Task
 from npi.network.model import NPI
-from npi.network.neural_decider import Neural
-from npi.network.pretrained import SHIPPED
+from npi.network.neural_decider import NeuralDecider
+from npi.network.pretrained import DEFAULT_MODEL
 from npi.tasks.sorting import DIGITS
 from npi.training.config import FAST, TrainConfig
-from npi.training.metrics import follows
-from npi.training.trainer import begin
+from npi.training.metrics import matches_teacher
+from npi.training.trainer import make_trainer
 
 HELD_BACK = 256  # problems by which the best weights of a baseline are chosen
 # what is common to all of their runs
@@ -34,17 +34,17 @@ def npi_task(name: str, teacher: str, sizes: Sequence[int], examples: int) -> Ta
 
 def learn_npi(task: Task, seed: int, config: TrainConfig = FAST) -> tuple[NPI, dict[str, Any]]:
     """Train NPI on a task's traces until every frame is right; also how that went."""
-    training = begin([task], config, seed)
+    training = make_trainer([task], config, seed)
     first = None
     for metrics in training.run():
-        if metrics.learnt and first is None:
+        if metrics.learned and first is None:
             first = metrics.update
-    return training.average, {"learnt": training.learnt, "updates_to_learn": first, "frames": len(training.lessons)}
+    return training.ema_model, {"learned": training.learned, "updates_to_learn": first, "frames": len(training.dataset)}
 
 
 def shipped() -> dict[str, Any]:
     """Which model comes with npi: what is measured of it is not true of another."""
-    return {"model": hashlib.sha256((SHIPPED / "model.safetensors").read_bytes()).hexdigest()}
+    return {"model": hashlib.sha256((DEFAULT_MODEL / "model.safetensors").read_bytes()).hexdigest()}
 
 
 def any_digits(rng: Random, size: int) -> tuple[int, ...]:
@@ -67,11 +67,11 @@ def judge_npi(
     problem counts as right if the trace is the teacher's, which makes the answer right; without it the answer might be,
     too.
     """
-    decider = Memo(Neural(model, task.env))
+    decider = Memo(NeuralDecider(model, task.env))
     for length in lengths:
         problems = problems_of(task, length, count)
         if run_up_to is not None and length > run_up_to:
-            answers = sum(follows(model, task, problem) for problem in problems)
+            answers = sum(matches_teacher(model, task, problem) for problem in problems)
         else:
             answers = judge(task, decider, problems).answers
         yield {"length": length, "problems": count, "right": answers}
@@ -87,7 +87,7 @@ def learn_baseline(
 ) -> tuple[Network, Baseline, float]:
     """Train a baseline on the answers of a task's examples; also how it did on others of the same lengths."""
     baseline = BASELINES[name]
-    examples = [baseline.layout(problem) for problem in task.examples_of(seed)]
+    examples = [baseline.layout(problem) for problem in task.training_problems(seed)]
     rng = Random(f"held back {task.name} {seed}")
     held_back = [baseline.layout(task.sample(rng, rng.choice(task.sizes))) for _ in range(HELD_BACK)]
     torch.manual_seed(seed)

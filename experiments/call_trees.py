@@ -1,4 +1,4 @@
-"""The call trees of the paper's figures, by learnt programs."""
+"""The call trees of the paper's figures, by learned programs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from npi.language.memo import Memo
 from npi.language.record import record
 from npi.language.trace import Trace
 from npi.network.checkpoint import load_model
-from npi.network.neural_decider import Neural
+from npi.network.neural_decider import NeuralDecider
 from npi.training.config import FAST
 
 FIGURES = {
@@ -34,10 +34,10 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 def measure(device: str, problem: str, learner: str, seed: int) -> dict[str, Any]:
     name, *words = problem.split()
     task = tasks.find(name, learner)
-    # the model that comes with npi learnt from the recursive teachers
+    # the model that comes with npi learned from the recursive teachers
     model = load_model() if learner == "recursive" else learn_npi(npi_task(name, learner, range(1, 6), 64), seed)[0]
     env = task.env.of(task.parse(words))
-    trace = run(env, task.call, Memo(Neural(model, task.env)))
+    trace = run(env, task.call, Memo(NeuralDecider(model, task.env)))
     as_taught = trace == Trace.of(record(task.env.of(task.parse(words)), task.main))
     return {"lines": list(tree(trace, task.env)), "answer": task.show(task.result(env)), "as_taught": as_taught}
 

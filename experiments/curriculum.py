@@ -42,7 +42,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 
 def measure(device: str, task: str, teacher: str, way: str, sizes: int, updates: int, seed: int) -> dict[str, Any]:
     known = npi_task(task, teacher, range(1, sizes + 1), tasks.find(task).examples)
-    config = replace(FAST, settle=0, updates=updates, estimate_every=EVERY, **WAYS[way])
+    config = replace(FAST, updates_after_learned=0, updates=updates, eval_every=EVERY, **WAYS[way])
     return learn_npi(known, seed, config)[1]
 
 

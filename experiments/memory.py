@@ -17,8 +17,8 @@ from npi.evaluation.experiment import Claim, Experiment, Run
 from npi.language.program import Call, Frame
 from npi.language.record import record
 from npi.network.model import NPI, ModelConfig
-from npi.training.dataset import Lessons, programs_of
-from npi.training.loss import loss_of
+from npi.training.dataset import FrameDataset, program_names
+from npi.training.loss import decision_loss
 from npi.training.metrics import outputs
 
 NAMES = {
@@ -36,17 +36,17 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 def measure(device: str, what: str, length: int, seed: int) -> dict[str, Any]:
     task = tasks.find("sorting", "loop" if what == "flat" else what)
     frames = record(task.env.of(task.sample(Random(seed), length)), task.main)
-    programs = programs_of((task.env.__name__, frame) for frame in frames)
+    programs = program_names((task.env.__name__, frame) for frame in frames)
     if what == "flat":
         frames = [Frame(Call(task.main.name), tuple(step for frame in frames for step in frame.steps))]
     longest = max(frames, key=lambda frame: len(frame.steps))
     torch.manual_seed(seed)
     model = NPI(ModelConfig.of([task.env]), programs)
-    lessons = Lessons([(task.env.__name__, longest)], programs)
+    lessons = FrameDataset([(task.env.__name__, longest)], programs)
     return {"steps": len(longest.steps), "bytes": remembered(model, lessons)}
 
 
-def remembered(model: NPI, lessons: Lessons) -> int:
+def remembered(model: NPI, lessons: FrameDataset) -> int:
     """The bytes kept from the forward pass to the backward pass, without the weights."""
     own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
     kept: dict[int, int] = {}
@@ -62,7 +62,7 @@ def remembered(model: NPI, lessons: Lessons) -> int:
 
     batch = lessons.batch(np.arange(len(lessons)))
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = loss_of(outputs(model, lessons, batch, see), batch).mean()
+        loss = decision_loss(outputs(model, lessons, batch, see), batch).mean()
     loss.backward()
     return sum(kept.values())
 
@@ -87,7 +87,7 @@ def report(made: Sequence[Run]) -> str:
         ]
         rows.append([name, *line, growth(groups.get(what, []))])
     return (
-        "Bubble sort of N digits: steps of the longest sequence that is learnt from, and bytes kept between the "
+        "Bubble sort of N digits: steps of the longest sequence that is learned from, and bytes kept between the "
         "forward and the backward pass of one such sequence by the paper's core (2 x 256), counted where autograd "
         "saves them. The last column is how they grow between the two "
         f"longest.\n\n{table(['N', *map(str, lengths), 'growth'], rows)}"
@@ -112,7 +112,7 @@ EXPERIMENT = Experiment(
     [
         Claim(
             "C10",
-            "Training on the frames of subprograms needs memory that grows with N for bubble sort, a flat trace with "
+            "Trainer on the frames of subprograms needs memory that grows with N for bubble sort, a flat trace with "
             "N squared.",
             grown,
         ),

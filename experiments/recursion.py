@@ -12,9 +12,9 @@ from _tables import by, by_length, over_seeds, seeds
 from npi.evaluation.experiment import Claim, Experiment, Run
 from npi.evaluation.provability import PUBLISHED
 from npi.language.task import Task
-from npi.proof.repair import Prover, until_proved
+from npi.proof.repair import Prover, train_until_proved
 from npi.training.config import FAST
-from npi.training.trainer import begin
+from npi.training.trainer import make_trainer
 
 LENGTHS = {
     "addition": (3, 4, 5, 10, 100, 1000, 5000),
@@ -54,9 +54,9 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
         prover = Prover([known])
         for _ in prover.explore():
             pass
-        training = begin([known], seed=seed)
-        attempts = [found[task] for found in until_proved(training, prover) if isinstance(found, dict)]
-        model = training.average
+        training = make_trainer([known], seed=seed)
+        attempts = [found[task] for found in train_until_proved(training, prover) if isinstance(found, dict)]
+        model = training.ema_model
         how |= {
             "proved": bool(attempts) and attempts[-1].proved,
             "rounds": max(0, len(attempts) - 1),
@@ -64,8 +64,8 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
             "failing": [len(attempt.wrong) + len(attempt.unsure) for attempt in attempts],
         }
     else:
-        model, learnt = learn_npi(known, seed)
-        how |= learnt
+        model, learned = learn_npi(known, seed)
+        how |= learned
     return {"scores": list(judge_npi(model, known, lengths, problems)), **how}
 
 
@@ -79,7 +79,7 @@ def sorted_before(task: Task, lengths: Sequence[int], count: int) -> list[int]:
 
 def report(made: Sequence[Run]) -> str:
     parts = [
-        "Each learnt from as many traces as were published, or a few less. Right answers on random problems, "
+        "Each learned from as many traces as were published, or a few less. Right answers on random problems, "
         f"{made[0].settings['problems']} of each length, mean and spread over the seeds. *Until proved* also learns "
         "what a proof finds wrong, which the traces did not show, and tries again (`npi train --until-verified`); what "
         "is proved is right at every length."
@@ -107,7 +107,7 @@ def rounds_of(proved: Sequence[Run]) -> str:
     rounds = max(run.result["rounds"] for run in proved)
     first = sorted(run.result["failing"][0] for run in proved if run.result["failing"])
     if not first:
-        return "for the traces were not learnt"
+        return "for the traces were not learned"
     if not rounds:
         return "at once"
     return (
@@ -121,10 +121,10 @@ def every_length(made: Sequence[Run]) -> list[str]:
     for task, group in by(made, lambda run: run.settings["task"]).items():
         of = by(group, lambda run: run.settings["learner"])
         longest = group[0].settings["lengths"][-1]
-        learnt = [f"{LEARNERS[name]} {over_seeds(of[name], longest)}" for name in ("loop", "recursive") if name in of]
+        learned = [f"{LEARNERS[name]} {over_seeds(of[name], longest)}" for name in ("loop", "recursive") if name in of]
         ends = [run.result["proved"] for run in of.get("proved", [])]
         proved = [f"{LEARNERS['proved']}: {sum(ends)} of {len(ends)} seeds"] if ends else []
-        lines.append(f"{task}, length {longest:,}: {'; '.join([*learnt, *proved])}")
+        lines.append(f"{task}, length {longest:,}: {'; '.join([*learned, *proved])}")
     return lines
 
 
@@ -135,7 +135,7 @@ EXPERIMENT = Experiment(
             "Cai et al. 2017",
             "Where a loop in the traces becomes a self-call, few short traces are enough for every length.",
             every_length,
-            "for addition and for sorting digits they are not, until failed proofs are learnt from. So many random "
+            "for addition and for sorting digits they are not, until failed proofs are learned from. So many random "
             "traces leave out a few combinations of digits and carry, and in arrays of two a pointer is always at the "
             "start or the end, which is seen here. How the published traces were chosen is not said.",
         ),

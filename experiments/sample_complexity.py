@@ -1,4 +1,4 @@
-"""Sorting arrays of 20 digits, learnt from few examples: NPI from traces, a sequence-to-sequence LSTM from answers."""
+"""Sorting arrays of 20 digits, learned from few examples: NPI from traces, a sequence-to-sequence LSTM from answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from npi.training.config import FAST
 
 LENGTH = 20
 # better than FAST for loops, and for both teachers where there are four examples
-FROM_FEW = replace(FAST, shrink=1e4, settle=1000, floor=0.3)
+FROM_FEW = replace(FAST, weight_decay=1e4, updates_after_learned=1000, min_lr_ratio=0.3)
 FIRST = 5  # seed: the recipe was chosen on those before
 NAMES = {
     "loop": "NPI, loop",

@@ -16,11 +16,11 @@ from npi.evaluation.judge import judge
 from npi.language.memo import Memo
 from npi.network.checkpoint import load_model
 from npi.network.model import NPI
-from npi.network.neural_decider import Neural
+from npi.network.neural_decider import NeuralDecider
 from npi.tasks import cars
-from npi.training.config import FAST, PICTURES
+from npi.training.config import FAST, IMAGES
 from npi.training.teach import teach
-from npi.training.trainer import begin
+from npi.training.trainer import make_trainer
 
 ROWS = {
     "addition": ("addition, 10 digits", (100, 97.0, 97.0)),
@@ -64,17 +64,17 @@ def trained(model: str, task: str, seed: int, device: str) -> NPI:
             for _ in cars.prepare():
                 pass
         taught = teach(known, tasks.find("maximum"), old, seed=seed)
-        if not taught.learnt:
-            raise RuntimeError("MAX was not learnt")
+        if not taught.learned:
+            raise RuntimeError("MAX was not learned")
         return taught.model
     if task != "cars":
         return learn_npi(tasks.find(task), seed)[0]
     for _ in cars.prepare():
         pass
-    training = begin([tasks.find("cars")], PICTURES, seed, device)
+    training = make_trainer([tasks.find("cars")], IMAGES, seed, device)
     for _ in training.run():
         pass
-    return training.average.to("cpu")
+    return training.ema_model.to("cpu")
 
 
 def scores(model: NPI, rows: Sequence[str], problems: int, count: int) -> Iterator[tuple[str, list[int]]]:
@@ -89,10 +89,10 @@ def scores(model: NPI, rows: Sequence[str], problems: int, count: int) -> Iterat
             }[rest[0]]
             for _ in render_all(list(dict.fromkeys(problem.car for problem in of))):
                 pass
-            score = judge(task, Neural(model, task.env), of)
+            score = judge(task, NeuralDecider(model, task.env), of)
         else:
             size = int(rest[0]) if rest else {"addition": 10}.get(name, 5)
-            score = judge(task, Memo(Neural(model, task.env)), task.problems(size, problems, 0))
+            score = judge(task, Memo(NeuralDecider(model, task.env)), task.test_problems(size, problems, 0))
         yield row, [score.answers, score.problems]
 
 
@@ -161,14 +161,14 @@ EXPERIMENT = Experiment(
             "Right answers with one task / three tasks / and MAX, as in brackets.",
             against_paper,
             "the cars were made for this project, so they may be easier than the paper's; the CNN is told the pose "
-            "while it learns. The model of three tasks learnt from recursive traces of up to 20 digits, from random "
+            "while it learns. The model of three tasks learned from recursive traces of up to 20 digits, from random "
             "programs (practice), and from what a proof found.",
         ),
         Claim(
             "C6",
-            "MAX is learnt with everything else frozen, and nothing else gets worse.",
+            "MAX is learned with everything else frozen, and nothing else gets worse.",
             after_max,
-            "the core has practised on random programs before; one that has learnt the three tasks alone cannot be "
+            "the core has practised on random programs before; one that has learned the three tasks alone cannot be "
             "taught so.",
         ),
         Claim(
@@ -182,5 +182,5 @@ EXPERIMENT = Experiment(
     runs,
     measure,
     report,
-    config={**shipped(), "npi": asdict(FAST), "cars": asdict(PICTURES)},
+    config={**shipped(), "npi": asdict(FAST), "cars": asdict(IMAGES)},
 )

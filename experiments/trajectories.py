@@ -18,7 +18,7 @@ from npi.language.interpreter import run
 from npi.language.memo import Memo
 from npi.language.program import ACT
 from npi.network.checkpoint import load_model
-from npi.network.neural_decider import Neural
+from npi.network.neural_decider import NeuralDecider
 from npi.tasks.cars import TARGET, CarProblem, CarScene, Pose
 
 STARTS = ((-60, 45), (45, 0), (-30, 60), (75, 15), (30, 30), (-75, 30))
@@ -34,7 +34,7 @@ def measure(device: str, car: int, start: list[int], seed: int) -> dict[str, Any
     task = tasks.find("cars")
     problem = CarProblem(Car(car), Pose(*start), TARGET)
     scene = CarScene.of(problem)
-    trace = run(scene, task.call, Memo(Neural(load_model(), task.env)))
+    trace = run(scene, task.call, Memo(NeuralDecider(load_model(), task.env)))
     again = CarScene.of(problem)
     way = [list(again.pose)]
     for decision in trace.decisions:

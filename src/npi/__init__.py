@@ -1,4 +1,4 @@
-"""Neural Programmer-Interpreters: teach procedures by demonstration, run what was learnt, read the call stack.
+"""Neural Programmer-Interpreters: teach procedures by demonstration, run what was learned, read the call stack.
 
 Writing, recording and checking programs needs no torch; the names that need it are imported when first used.
 """
@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from npi.errors import BadInput
-from npi.language.check import Report, check_task
+from npi.language.check import CheckReport, check_task
 from npi.language.env import Env
 from npi.language.graph import Graph, GraphKind
-from npi.language.interpreter import Decider, run, run_all
+from npi.language.interpreter import Decider, run, run_batch
 from npi.language.memo import Memo
 from npi.language.program import Call, Frame, Step, act, program
 from npi.language.record import record
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from npi.evaluation.judge import evaluate
     from npi.network.checkpoint import load_model, save_model
     from npi.network.model import NPI, ModelConfig
-    from npi.network.neural_decider import Neural
+    from npi.network.neural_decider import NeuralDecider
     from npi.training.config import FAST, PAPER, TrainConfig
     from npi.training.teach import teach
-    from npi.training.trainer import Training, begin
+    from npi.training.trainer import Trainer, make_trainer
 
 __version__ = "0.1.0"
 
@@ -36,7 +36,7 @@ _LATER = {
     "Neural": "network.neural_decider",
     "PAPER": "training.config",
     "TrainConfig": "training.config",
-    "Training": "training.trainer",
+    "Trainer": "training.trainer",
     "begin": "training.trainer",
     "evaluate": "evaluation.judge",
     "load_model": "network.checkpoint",
@@ -69,7 +69,7 @@ __all__ = [
     "Task",
     "Trace",
     "TrainConfig",
-    "Training",
+    "Trainer",
     "act",
     "begin",
     "check_task",
@@ -78,7 +78,7 @@ __all__ = [
     "program",
     "record",
     "run",
-    "run_all",
+    "run_batch",
     "save_model",
     "teach",
 ]

@@ -10,17 +10,17 @@ from pathlib import Path
 from npi.errors import BadInput
 
 
-def check_place(folder: Path) -> None:
-    """Whether a folder is there, or can be made, and files written to it."""
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    if not there.is_dir():
-        raise BadInput(f"{folder} cannot be a folder: {there} is a file; move it away, or choose another place")
-    if not os.access(there, os.W_OK):
-        raise BadInput(f"nothing can be written to {folder}: {there} is read-only; choose another place")
+def check_writable(folder: Path) -> None:
+    """Raise BadInput unless a folder exists, or can be created, and can be written to."""
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    if not existing.is_dir():
+        raise BadInput(f"{folder} cannot be a folder: {existing} is a file; move it away, or choose another place")
+    if not os.access(existing, os.W_OK):
+        raise BadInput(f"nothing can be written to {folder}: {existing} is read-only; choose another place")
 
 
 def write(path: Path, data: bytes) -> None:
-    """Put data in a file: beside its place first, then moved into it, so that others see the old or the new, whole."""
+    """Write a file beside its place, then move it into it: readers see the old file or the new one, never a part."""
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -34,5 +34,5 @@ def write(path: Path, data: bytes) -> None:
             part.unlink()
         if not isinstance(error, OSError):  # an interrupt
             raise
-        kept = "; what was there before is untouched" if path.exists() else ""
+        kept = "; the file that was there is untouched" if path.exists() else ""
         raise BadInput(f"{path} could not be written: {error.strerror or error}{kept}") from error

@@ -17,7 +17,7 @@ from npi.cars.render import STUDIO, Camera, Renderer
 from npi.cars.shapes import body_type, make_car
 from npi.cars.views import AZIMUTHS, ELEVATIONS, Car, cache_size, clear_cache, render_all, views
 from npi.errors import BadInput
-from npi.language.image import Picture
+from npi.language.image import Image
 
 
 def marks(*points, size=0.03):
@@ -75,9 +75,9 @@ def test_left_is_left_and_up_is_up():
 def test_the_same_image_on_every_run():
     first, again = (Renderer(make_car(3)).view(30, 15) for _ in range(2))
     assert np.array_equal(first, again)
-    assert Picture(first) == Picture(again)
-    assert hash(Picture(first)) == hash(Picture(again))
-    assert Picture(first) != Picture(Renderer(make_car(3)).view(45, 15))
+    assert Image(first) == Image(again)
+    assert hash(Image(first)) == hash(Image(again))
+    assert Image(first) != Image(Renderer(make_car(3)).view(45, 15))
 
 
 def test_alpha_marks_the_car():

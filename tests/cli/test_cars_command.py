@@ -15,15 +15,15 @@ from samples.mesh_files import bad_files
 from npi import Memo, record, tasks
 from npi.network.checkpoint import save_model
 from npi.tasks import cars
-from npi.training.config import PICTURES
-from npi.training.trainer import begin
+from npi.training.config import IMAGES
+from npi.training.trainer import make_trainer
 
 
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory):
-    """A model with eyes that has learnt nothing."""
+    """A model with eyes that has learned nothing."""
     folder = tmp_path_factory.mktemp("models") / "untrained"
-    training = begin([replace(tasks.find("cars"), sizes=range(2), examples=2)], PICTURES)
+    training = make_trainer([replace(tasks.find("cars"), sizes=range(2), examples=2)], IMAGES)
     save_model(training.model, folder, {})
     return folder
 

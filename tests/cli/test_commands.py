@@ -15,15 +15,15 @@ from npi import FAST, Call, Runaway, Trace, tasks
 from npi.cli.output import runaway
 from npi.language.record import count_steps
 from npi.network.checkpoint import save_model
-from npi.training.resume import training_facts
-from npi.training.trainer import begin
+from npi.training.resume import read_facts
+from npi.training.trainer import make_trainer
 
 GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Training tasks of a handful of frames, so that a command is quick."""
+    """Trainer tasks of a handful of frames, so that a command is quick."""
     find = tasks.find
 
     def few(name, teacher="recursive"):
@@ -34,8 +34,8 @@ def tiny(monkeypatch):
 
 @pytest.fixture
 def untrained(tmp_path):
-    """A model that has learnt nothing: it will do anything."""
-    training = begin([replace(tasks.find("sorting"), sizes=range(2, 4), examples=2)], FAST, seed=5)
+    """A model that has learned nothing: it will do anything."""
+    training = make_trainer([replace(tasks.find("sorting"), sizes=range(2, 4), examples=2)], FAST, seed=5)
     save_model(training.model, tmp_path / "untrained", {})
     return tmp_path / "untrained"
 
@@ -136,7 +136,7 @@ def test_without_a_limit_given_the_teacher_sets_it(npi, untrained):
 def test_a_task_in_a_file_is_trained_run_and_evaluated(npi, tmp_path):
     where, out = "examples/shelf.py:task", tmp_path / "model"
     code, said, _ = npi("train", where, "--out", out, "--threads", "1")
-    assert (code, "learnt every frame" in said) == (0, True)
+    assert (code, "learned every frame" in said) == (0, True)
     assert npi("run", where, "1", "0", "1", "1", "--model", out)[:2] == (0, "[0, 0, 0, 0]\n")
     code, said, _ = npi("evaluate", "--task", where, "--sizes", "30", "--problems", "5", "--model", out, "--json")
     assert (code, json.loads(said)["scores"][0]["answers"]) == (0, 5)
@@ -224,7 +224,7 @@ def test_train_resumes_and_never_overwrites_unasked(npi, tiny, tmp_path):
     out = tmp_path / "model"
     code, said, _ = npi("train", "sorting", "--out", out, "--updates", "4", "--threads", "1")
     assert code == 1
-    assert "not learnt after 4 updates" in said
+    assert "not learned after 4 updates" in said
     assert "--resume" in said
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     code, _, err = npi("train", "sorting", "--out", out)
@@ -239,9 +239,9 @@ def test_train_resumes_and_never_overwrites_unasked(npi, tiny, tmp_path):
         code, _, err = npi("train", "sorting", "--out", out, "--resume", option, value)
         assert (code, f"began with another {option}" in err) == (2, True)
     assert npi("train", "sorting", "--out", out, "--resume", "--updates", "6", "--seed", "0")[0] == 1
-    assert (training_facts(out)["updates"], training_facts(out)["seed"]) == (6, 0)
+    assert (read_facts(out)["updates"], read_facts(out)["seed"]) == (6, 0)
     assert npi("train", "sorting", "--out", out, "--force", "--updates", "2", "--seed", "3")[0] == 1
-    assert (training_facts(out)["updates"], training_facts(out)["seed"]) == (2, 3)
+    assert (read_facts(out)["updates"], read_facts(out)["seed"]) == (2, 3)
 
 
 def test_train_says_what_is_wrong_before_it_starts(npi, tmp_path):
@@ -274,7 +274,7 @@ def test_train_as_json_and_with_tensorboard(npi, tiny, tmp_path):
     lines = [json.loads(line) for line in said.splitlines()]
     assert lines[0]["update"] == 50
     assert set(lines[0]["accuracy"]) >= {"BUBBLE", "COMPSWAP"}
-    assert lines[-1]["learnt"] is (code == 0)
+    assert lines[-1]["learned"] is (code == 0)
     assert list((out / "tensorboard").iterdir())
 
 
@@ -291,7 +291,7 @@ def test_an_interrupted_training_run_is_saved_and_says_how_to_go_on(tmp_path):
     assert process.returncode == 130, complaints
     assert f"npi train addition --out {out} --teacher recursive --resume" in said
     assert "Traceback" not in complaints
-    assert training_facts(out)["updates"] > 0
+    assert read_facts(out)["updates"] > 0
 
 
 def test_output_that_nobody_reads_to_the_end_is_no_error():

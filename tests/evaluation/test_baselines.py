@@ -96,17 +96,17 @@ def test_each_learns_where_it_was_trained_if_there_is_enough_to_learn_from(name)
 def test_the_weights_that_did_best_are_kept(monkeypatch):
     torch.manual_seed(0)
     examples = [easy((str(a), str(b))) for a in range(10) for b in range(10)]
-    network, seen = Aligned(width=8), []
+    network, observation = Aligned(width=8), []
 
     def scripted(network, held_back):
-        seen.append(network.out.bias.detach().clone())
-        return [[True, False], [True, True], [False, False]][len(seen) - 1]
+        observation.append(network.out.bias.detach().clone())
+        return [[True, False], [True, True], [False, False]][len(observation) - 1]
 
     monkeypatch.setattr(baselines, "right", scripted)
     *_, last = fit(network, examples, examples[:2], FitConfig(updates=60, learning_rate=1e-2, judge_every=20))
     assert last.held_back == 1.0
-    assert torch.equal(network.out.bias, seen[1])
-    assert not torch.equal(seen[1], seen[2])
+    assert torch.equal(network.out.bias, observation[1])
+    assert not torch.equal(observation[1], observation[2])
 
 
 def test_all_that_is_to_be_said_must_be_right_and_no_more():

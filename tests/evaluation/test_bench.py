@@ -5,12 +5,12 @@ from dataclasses import replace
 from npi import tasks
 from npi.evaluation import bench, speed
 from npi.evaluation.provability import Proof, prove
-from npi.training.trainer import begin
+from npi.training.trainer import make_trainer
 
 
 def test_rates_of_training():
     task = replace(tasks.find("addition"), sizes=range(1, 4), examples=4)
-    training = begin([task], seed=0)
+    training = make_trainer([task], seed=0)
     problems = [("96", "125"), ("7", "8"), ("1", "9999")]
     recorded = {problem: task.demonstrate(problem)[0] * 20 for problem in problems}
     rows = list(speed._training_rates(training, recorded))
@@ -26,8 +26,8 @@ def test_rates_of_training():
 def test_the_network_works_while_the_teacher_decides():
     task = tasks.find("sorting")
     problem = [3, 1, 2]
-    model = begin([replace(task, sizes=range(2, 4), examples=2)], seed=0).model
-    led = speed._Led(speed.Neural(model, task.env), task.demonstrate(problem)[0])
+    model = make_trainer([replace(task, sizes=range(2, 4), examples=2)], seed=0).model
+    led = speed._Led(speed.NeuralDecider(model, task.env), task.demonstrate(problem)[0])
     steps, took = speed._run(task, [problem, problem], led)
     assert steps == 2 * sum(len(frame.steps) for frame in task.demonstrate(problem)[0])
     assert took > 0

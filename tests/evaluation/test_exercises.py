@@ -24,8 +24,8 @@ def test_an_exercise_is_new_to_the_model_that_ships(shipped, task):
 
 
 def test_attempts_are_counted(shipped):
-    """Taught for one update nothing is learnt, and nothing is claimed."""
-    short = TeachConfig(pupils=1, updates=1, estimate_every=1)
+    """Taught for one update nothing is learned, and nothing is claimed."""
+    short = TeachConfig(restarts=1, updates=1, estimate_every=1)
     tried = list(random_programs(shipped, find("sorting"), 3, config=short))
     tried += list(exercises(shipped, [replace(EXERCISES[2], sizes=range(1, 4), examples=2)], config=short))
     assert [attempt.env for attempt in tried] == ["SortingPad"] * 4

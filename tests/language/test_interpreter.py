@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from npi import Call, Limits, Memo, Runaway, Trace, record, run, run_all, tasks
+from npi import Call, Limits, Memo, Runaway, Trace, record, run, run_batch, tasks
 
 ALL = [(name, teacher) for name in tasks.names() for teacher in tasks.TEACHERS]
 
@@ -14,21 +14,21 @@ class Asked:
     """A decider that passes questions on and counts them."""
 
     def __init__(self, decider):
-        self.decider, self.questions, self.rounds = decider, 0, 0
+        self.decider, self.queries, self.rounds = decider, 0, 0
 
-    def recall(self, seen, call, state):
+    def cached(self, observation, call, state):
         return None
 
-    def decide(self, questions):
-        self.questions += len(questions)
+    def decide(self, queries):
+        self.queries += len(queries)
         self.rounds += 1
-        return [self.decider.recall(*question) for question in questions]
+        return [self.decider.cached(*question) for question in queries]
 
 
 @pytest.mark.parametrize(("name", "teacher"), ALL)
 def test_interpreting_the_teachers_decisions_is_running_the_teacher(name, teacher):
     task = tasks.find(name, teacher)
-    for problem in task.problems(7, 12, 0):
+    for problem in task.test_problems(7, 12, 0):
         frames = record(task.env.of(problem), task.main)
         env = task.env.of(problem)
         assert run(env, task.call, Memo.of(frames)) == Trace.of(frames)
@@ -38,24 +38,24 @@ def test_interpreting_the_teachers_decisions_is_running_the_teacher(name, teache
 @pytest.mark.parametrize(("name", "teacher"), ALL)
 def test_many_at_once_and_memoised_give_the_same_traces_as_one_at_a_time(name, teacher):
     task = tasks.find(name, teacher)
-    problems = [problem for size in (1, 3, 9) for problem in task.problems(size, 8, 1)]
+    problems = [problem for size in (1, 3, 9) for problem in task.test_problems(size, 8, 1)]
     recordings = [record(task.env.of(problem), task.main) for problem in problems]
     known = Memo.of([frame for frames in recordings for frame in frames])
     single = [run(task.env.of(problem), task.call, Asked(known)) for problem in problems]
     asked = Asked(known)
     memo = Memo(asked)
     envs = [task.env.of(problem) for problem in problems]
-    assert run_all(envs, task.call, memo) == single == [Trace.of(frames) for frames in recordings]
+    assert run_batch(envs, task.call, memo) == single == [Trace.of(frames) for frames in recordings]
     if name != "cars":  # where every problem has a car of its own, nothing is seen twice
-        assert asked.questions < sum(len(trace.decisions) for trace in single)
-    before = asked.questions
-    run_all([task.env.of(problem) for problem in problems], task.call, memo)
-    assert asked.questions == before  # everything is known now
+        assert asked.queries < sum(len(trace.decisions) for trace in single)
+    before = asked.queries
+    run_batch([task.env.of(problem) for problem in problems], task.call, memo)
+    assert asked.queries == before  # everything is known now
 
 
 def test_a_memo_that_lets_go_still_gives_the_same_traces():
     task = tasks.find("addition", "loop")
-    problems = task.problems(12, 10, 2)
+    problems = task.test_problems(12, 10, 2)
     frames = [frame for problem in problems for frame in record(task.env.of(problem), task.main)]
     memo = Memo(Asked(Memo.of(frames)), capacity=7)
     for problem in problems:
@@ -68,10 +68,10 @@ class Always:
     def __init__(self, decision):
         self.decision = decision
 
-    def recall(self, seen, call, state):
+    def cached(self, observation, call, state):
         return self.decision, None
 
-    def decide(self, questions):
+    def decide(self, queries):
         raise AssertionError("nobody asks who always knows")
 
 
@@ -88,7 +88,7 @@ def test_one_runaway_does_not_stop_the_others():
     task = tasks.find("addition", "loop")
     short, long = ("1", "2"), ("1" * 50, "2")
     frames = [frame for problem in (short, long) for frame in record(task.env.of(problem), task.main)]
-    traces = run_all([task.env.of(short), task.env.of(long)], task.call, Memo.of(frames), Limits(60))
+    traces = run_batch([task.env.of(short), task.env.of(long)], task.call, Memo.of(frames), Limits(60))
     assert traces[0].runaway is None
     assert traces[1].runaway == "step limit of 60 reached"
 
@@ -132,11 +132,11 @@ def test_a_memo_lets_its_histories_go_at_once():
             State.alive -= 1
 
     class Endless:
-        def recall(self, seen, call, state):
+        def cached(self, observation, call, state):
             return None
 
-        def decide(self, questions) -> list:
-            return [(None, State()) for _ in questions]
+        def decide(self, queries) -> list:
+            return [(None, State()) for _ in queries]
 
     memo = Memo(Endless(), capacity=50)
     gc.disable()

@@ -7,7 +7,7 @@ from npi.language.record import count_steps
 from npi.language.trace import walk
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     left: Annotated[int, range(10)]
 
 
@@ -21,8 +21,8 @@ class Counter(Env):
     def of(cls, problem):
         return cls(problem)
 
-    def observe(self) -> Seen:
-        return Seen(self.left)
+    def observe(self) -> Observation:
+        return Observation(self.left)
 
     def act(self, by: Annotated[int, range(3)], _: Annotated[int, range(1)], __: Annotated[int, range(1)], /) -> None:
         self.left = max(0, self.left - by)

@@ -9,7 +9,7 @@ import pytest
 from npi import Env, Task, act, check_task, program, tasks
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     light: Annotated[int, range(3)]
 
 
@@ -23,8 +23,8 @@ class Lamp(Env):
     def of(cls, problem):
         return cls(*problem)
 
-    def observe(self) -> Seen:
-        return Seen(self.level)
+    def observe(self) -> Observation:
+        return Observation(self.level)
 
     def act(self, by: Annotated[int, range(2)], _: Annotated[int, range(1)], __: Annotated[int, range(1)], /) -> None:
         if by == 1:
@@ -138,7 +138,7 @@ def test_a_teacher_that_raises_or_never_ends_is_caught():
 def test_undeclared_ranges_are_caught():
     class Undeclared(Lamp):
         def observe(self):
-            return Seen(self.level)
+            return Observation(self.level)
 
     class Odd(Lamp):
         def act(self, by: int, _: Annotated[int, range(1)], __: Annotated[int, range(1)], /) -> None: ...
@@ -161,7 +161,7 @@ def test_every_fault_is_reported_at_once():
 
 def test_sampling_is_repeatable():
     task = lamp_task()
-    assert list(task.examples_of(3)) == list(task.examples_of(3)) != list(task.examples_of(4))
+    assert list(task.training_problems(3)) == list(task.training_problems(3)) != list(task.training_problems(4))
     assert task.sample(Random(1), 2) == task.sample(Random(1), 2)
 
 

@@ -11,10 +11,10 @@ import torch
 from npi import FAST, PAPER, BadInput, load_model, save_model, tasks
 from npi.network.checkpoint import describe
 from npi.network.model import NPI, ModelConfig
-from npi.network.pretrained import SHIPPED
+from npi.network.pretrained import DEFAULT_MODEL
 from npi.tasks.sorting import SortingPad
-from npi.training.resume import restore_training, save_training, training_facts
-from npi.training.trainer import begin
+from npi.training.resume import read_facts, restore_training, save_training
+from npi.training.trainer import make_trainer
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def test_a_model_comes_back_as_it_was(saved):
 def test_nothing_is_pickled(saved):
     _, folder = saved
     assert {path.name for path in folder.iterdir()} == {"config.json", "model.safetensors"}
-    assert {path.suffix for path in SHIPPED.iterdir()} <= {".json", ".safetensors", ".md"}
+    assert {path.suffix for path in DEFAULT_MODEL.iterdir()} <= {".json", ".safetensors", ".md"}
     json.loads((folder / "config.json").read_text())
 
 
@@ -82,15 +82,15 @@ def test_a_missing_model_is_refused_in_words(saved, tmp_path):
 
 def test_a_run_that_does_not_fit_its_tasks_any_more_is_refused(tmp_path):
     task = replace(tasks.find("sorting"), sizes=range(2, 4), examples=3)
-    save_training(begin([task], FAST), tmp_path)
-    assert training_facts(tmp_path)["tasks"] == {"sorting": "recursive"}
+    save_training(make_trainer([task], FAST), tmp_path)
+    assert read_facts(tmp_path)["tasks"] == {"sorting": "recursive"}
     with pytest.raises(BadInput, match="if a task has changed since"):
-        restore_training(begin([replace(task, examples=9)], FAST), tmp_path)
+        restore_training(make_trainer([replace(task, examples=9)], FAST), tmp_path)
     with pytest.raises(BadInput, match="no training run to resume"):
-        training_facts(tmp_path / "elsewhere")
+        read_facts(tmp_path / "elsewhere")
     (tmp_path / "training.safetensors").write_bytes((tmp_path / "model.safetensors").read_bytes())
     with pytest.raises(BadInput, match="is not a training run of this package"):
-        training_facts(tmp_path)
+        read_facts(tmp_path)
 
 
 def limit_files():
@@ -130,22 +130,22 @@ def test_a_folder_that_cannot_be_made_is_refused(saved, tmp_path):
 
 
 def test_the_shipped_model_is_small_and_says_how_it_was_made():
-    assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 16_000_000
-    said = describe(SHIPPED)
-    assert said["training"]["learnt"] is True
+    assert sum(path.stat().st_size for path in DEFAULT_MODEL.iterdir()) < 16_000_000
+    said = describe(DEFAULT_MODEL)
+    assert said["training"]["learned"] is True
     assert set(said["tasks"]) == {"addition", "cars", "sorting"}
-    assert (SHIPPED / "MODEL_CARD.md").is_file()
+    assert (DEFAULT_MODEL / "MODEL_CARD.md").is_file()
 
 
 def test_a_run_without_an_average_is_saved_and_resumed(tmp_path):
     """The paper's configuration has none: the model is its own average."""
     task = replace(tasks.find("sorting"), sizes=range(2, 4), examples=2)
     config = replace(PAPER, updates=4)
-    training = begin([task], config)
+    training = make_trainer([task], config)
     for metrics in training.run():
         if metrics.update == 2:
             save_training(training, tmp_path)
-    again = begin([task], config)
+    again = make_trainer([task], config)
     restore_training(again, tmp_path)
     for _ in again.run():
         pass

@@ -15,18 +15,18 @@ def small(programs=NAMES):
     )
 
 
-def questions(count):
-    seen = torch.randint(10, (count, 4))
-    return seen, torch.zeros(count, 3, dtype=torch.long), torch.randint(3, (count,))
+def queries(count):
+    observation = torch.randint(10, (count, 4))
+    return observation, torch.zeros(count, 3, dtype=torch.long), torch.randint(3, (count,))
 
 
 def test_a_configuration_fits_all_its_environments():
     config = ModelConfig.of([AdditionPad, SortingPad])
-    assert config.arguments == (2, 4, 11)
-    assert config.encoders["SortingPad"] == {
+    assert config.argument_sizes == (2, 4, 11)
+    assert config.fields["SortingPad"] == {
         "value1": 10, "value2": 10, "start1": 2, "end1": 2, "start2": 2, "end2": 2, "end3": 2
     }  # fmt: skip
-    assert (config.hidden, config.layers) == (256, 2)  # the paper's core
+    assert (config.lstm_width, config.lstm_layers) == (256, 2)  # the paper's core
 
 
 def test_rows_can_be_added_and_leave_the_rest_alone():
@@ -64,17 +64,17 @@ def test_steps_one_by_one_are_a_sequence():
     """The LSTM over packed frames of different lengths equals single steps with the state passed along."""
     model = small().eval()
     lengths = [4, 3, 1]
-    frames = [questions(length) for length in lengths]
+    frames = [queries(length) for length in lengths]
     going = torch.tensor([3, 2, 2, 1])
     order = [(time, frame) for time in range(4) for frame in range(3) if time < lengths[frame]]
-    seen, args, programs = (torch.stack([frames[f][part][t] for t, f in order]) for part in range(3))
+    observation, args, programs = (torch.stack([frames[f][part][t] for t, f in order]) for part in range(3))
     with torch.no_grad():
-        packed, _ = model.core(model.encode("AdditionPad", seen, args), programs, going)
+        packed, _ = model.core(model.encode("AdditionPad", observation, args), programs, going)
         for frame, length in enumerate(lengths):
             state = (torch.zeros(2, 1, 16), torch.zeros(2, 1, 16))
             for time in range(length):
-                seen, args, programs = (part[time : time + 1] for part in frames[frame])
-                said, state = model.step("AdditionPad", seen, args, programs, state)
+                observation, args, programs = (part[time : time + 1] for part in frames[frame])
+                said, state = model.step("AdditionPad", observation, args, programs, state)
                 row = order.index((time, frame))
                 assert torch.allclose(said.stop, packed.stop[row : row + 1], atol=1e-5)
                 assert torch.allclose(said.program, packed.program[row : row + 1], atol=1e-5)
@@ -82,8 +82,8 @@ def test_steps_one_by_one_are_a_sequence():
 
 def test_shapes_are_checked_in_the_test_run():
     model = small()
-    seen, args, _ = questions(2)
+    observation, args, _ = queries(2)
     with pytest.raises(Exception, match="Type-check"):
-        model.encode("AdditionPad", seen.float(), args)
+        model.encode("AdditionPad", observation.float(), args)
     with pytest.raises(Exception, match="Type-check"):
         model.say(torch.zeros(3, 4, 5))

@@ -2,13 +2,13 @@
 
 import pytest
 
-from npi import BadInput, Limits, Memo, Neural, Trace, record, run, run_all, tasks
+from npi import BadInput, Limits, Memo, NeuralDecider, Trace, record, run, run_batch, tasks
 from npi.evaluation.judge import evaluate, interval
-from npi.network.neural_decider import check_fits
+from npi.network.neural_decider import check_model_fits
 
 
 def problems_of(task):
-    return [problem for size in (1, 2, 5, 11) for problem in task.problems(size, 10, 4)]
+    return [problem for size in (1, 2, 5, 11) for problem in task.test_problems(size, 10, 4)]
 
 
 @pytest.mark.parametrize("name", ["addition", "sorting"])
@@ -16,13 +16,13 @@ def test_single_batched_and_memoised_runs_are_the_teachers(shipped, name):
     task = tasks.find(name, shipped.tasks[name])
     problems = problems_of(task)
     teacher = [Trace.of(record(task.env.of(problem), task.main)) for problem in problems]
-    neural = Neural(shipped, task.env)
+    neural = NeuralDecider(shipped, task.env)
     envs = [task.env.of(problem) for problem in problems]
-    batched = run_all(envs, task.call, neural)
+    batched = run_batch(envs, task.call, neural)
     assert batched == teacher
     assert [task.result(env) for env in envs] == [task.answer(problem) for problem in problems]
     memo = Memo(neural)
-    assert run_all([task.env.of(problem) for problem in problems], task.call, memo) == batched
+    assert run_batch([task.env.of(problem) for problem in problems], task.call, memo) == batched
     for problem, trace in list(zip(problems, batched, strict=True))[::4]:
         assert run(task.env.of(problem), task.call, neural) == trace
         assert run(task.env.of(problem), task.call, memo) == trace
@@ -31,7 +31,7 @@ def test_single_batched_and_memoised_runs_are_the_teachers(shipped, name):
 @pytest.mark.parametrize(("name", "size"), [("addition", 500), ("sorting", 40)])
 def test_the_shipped_model_solves_large_problems(shipped, name, size):
     task = tasks.find(name, shipped.tasks[name])
-    [score] = evaluate(task, Memo(Neural(shipped, task.env)), [size], 12)
+    [score] = evaluate(task, Memo(NeuralDecider(shipped, task.env)), [size], 12)
     assert (score.answers, score.traces, score.wrong) == (12, 12, ())
 
 
@@ -41,7 +41,7 @@ def test_every_array_of_two_digits_and_many_of_three(shipped):
         (a, b, c) for a in range(10) for b in range(10) for c in (0, 4, 9)
     ]
     envs = [task.env.of(problem) for problem in problems]
-    traces = run_all(envs, task.call, Memo(Neural(shipped, task.env)), Limits(1000))
+    traces = run_batch(envs, task.call, Memo(NeuralDecider(shipped, task.env)), Limits(1000))
     assert traces == [Trace.of(record(task.env.of(problem), task.main)) for problem in problems]
 
 
@@ -51,7 +51,7 @@ def test_every_sum_of_two_digits_with_and_without_carry(shipped):
         (f"{a}5", f"{b}5") for a in range(1, 10) for b in range(1, 10)
     ]
     envs = [task.env.of(problem) for problem in problems]
-    run_all(envs, task.call, Memo(Neural(shipped, task.env)), Limits(1000))
+    run_batch(envs, task.call, Memo(NeuralDecider(shipped, task.env)), Limits(1000))
     assert [task.result(env) for env in envs] == [str(int(a) + int(b)) for a, b in problems]
 
 
@@ -65,7 +65,7 @@ def test_evaluation_counts_what_is_wrong(shipped):
     broken = copy.deepcopy(shipped)
     with torch.no_grad():
         broken.keys.copy_(broken.keys.roll(1, 0))
-    [score] = evaluate(task, Memo(Neural(broken, task.env)), [6], 10)
+    [score] = evaluate(task, Memo(NeuralDecider(broken, task.env)), [6], 10)
     assert score.traces == 0
     assert score.answers < 10
 
@@ -78,13 +78,13 @@ def test_a_model_that_does_not_fit_is_refused_with_every_reason(shipped):
     other.config = replace(other.config, arguments=(1, 1, 1), encoders={"Elsewhere": {"x": 2}})
     other.programs = ["ACT"]
     with pytest.raises(BadInput) as caught:
-        check_fits(other, tasks.find("addition"))
+        check_model_fits(other, tasks.find("addition"))
     for reason in ("no encoder for AdditionPad", "arguments have (1, 1, 1) values", "no program ADD"):
         assert reason in str(caught.value)
     other.config = replace(other.config, encoders={"AdditionPad": {"first": 3}})
     with pytest.raises(BadInput, match="but it was trained on"):
-        check_fits(other, tasks.find("addition"))
-    check_fits(shipped, tasks.find("addition"))
+        check_model_fits(other, tasks.find("addition"))
+    check_model_fits(shipped, tasks.find("addition"))
 
 
 def test_intervals():

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from npi import NPI, BadInput, Limits, Memo, Neural, load_model, run_all, tasks
-from npi.network.onnx import Exported, compare, export
-from npi.network.pretrained import SHIPPED
-from npi.training.config import PICTURES
-from npi.training.trainer import begin
+from npi import NPI, BadInput, Limits, Memo, NeuralDecider, load_model, run_batch, tasks
+from npi.network.onnx import OnnxDecider, compare, export
+from npi.network.pretrained import DEFAULT_MODEL
+from npi.training.config import IMAGES
+from npi.training.trainer import make_trainer
 
 
 def few(name):
@@ -29,14 +29,14 @@ def exported(tmp_path_factory):
 
 def test_onnxruntime_decides_as_the_model_does(shipped, exported):
     task = tasks.find("addition")
-    decider = Exported(exported, shipped, task)
-    asked, different, apart = compare(decider, task, task.problems(5, 10, 0))
+    decider = OnnxDecider(exported, shipped, task)
+    asked, different, apart = compare(decider, task, task.test_problems(5, 10, 0))
     assert asked > 100
     assert different == 0
     assert apart < 1e-3
-    problems = task.problems(12, 10, 1)
+    problems = task.test_problems(12, 10, 1)
     envs = [task.env.of(problem) for problem in problems]
-    run_all(envs, task.call, decider, Limits(10_000))  # several questions at once, too
+    run_batch(envs, task.call, decider, Limits(10_000))  # several questions at once, too
     assert [task.result(env) for env in envs] == [task.answer(problem) for problem in problems]
 
 
@@ -45,14 +45,16 @@ def test_the_comparison_can_fail(shipped, exported):
     task, other = tasks.find("addition"), copy.deepcopy(shipped)
     with torch.no_grad():
         other.args_head.bias += 20 * torch.randn(other.args_head.bias.shape, generator=torch.manual_seed(0))
-    assert compare(Exported(exported, other, task), task, task.problems(3, 10, 0))[1] > 0
+    assert compare(OnnxDecider(exported, other, task), task, task.test_problems(3, 10, 0))[1] > 0
 
 
 def test_pictures_are_exported_too(tmp_path):
     task = few("cars")
-    model = begin([task], PICTURES).average.eval()
+    model = make_trainer([task], IMAGES).ema_model.eval()
     export(model, task, tmp_path / "cars.onnx")
-    asked, different, apart = compare(Exported(tmp_path / "cars.onnx", model, task), task, task.problems(3, 3, 0))
+    asked, different, apart = compare(
+        OnnxDecider(tmp_path / "cars.onnx", model, task), task, task.test_problems(3, 3, 0)
+    )
     assert asked > 5
     assert different == 0
     assert apart < 1e-3
@@ -60,7 +62,7 @@ def test_pictures_are_exported_too(tmp_path):
 
 def test_the_command(npi, tmp_path):
     file = tmp_path / "deep" / "sorting.onnx"
-    code, out, _ = npi("export", SHIPPED, "--task", "sorting", "--out", file, "--problems", 3, "--json")
+    code, out, _ = npi("export", DEFAULT_MODEL, "--task", "sorting", "--out", file, "--problems", 3, "--json")
     said = json.loads(out)
     assert (code, said["different"]) == (0, 0)
     assert said["asked"] > 10
@@ -70,10 +72,10 @@ def test_the_command(npi, tmp_path):
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
-        ([SHIPPED, "--out", "model.txt"], "does not end in .onnx"),
+        ([DEFAULT_MODEL, "--out", "model.txt"], "does not end in .onnx"),
         (["nowhere", "--out", "model.onnx"], "holds no model"),
-        ([SHIPPED, "--out", "model.onnx", "--task", "toposort"], "was not taught toposort"),
-        ([SHIPPED, "--out", "model.onnx", "--problems", "0"], "at least 1"),
+        ([DEFAULT_MODEL, "--out", "model.onnx", "--task", "toposort"], "was not taught toposort"),
+        ([DEFAULT_MODEL, "--out", "model.onnx", "--problems", "0"], "at least 1"),
     ],
 )
 def test_bad_input(npi, tmp_path, monkeypatch, argv, says):
@@ -92,8 +94,8 @@ def test_a_model_saved_copied_and_loaded_runs_the_same(shipped, tmp_path):
         task = tasks.find(name)
         runs = []
         for model in (shipped, back):
-            envs = [task.env.of(problem) for problem in task.problems(6, 20, 0)]
-            runs.append(run_all(envs, task.call, Memo(Neural(model, task.env)), Limits(10_000)))
+            envs = [task.env.of(problem) for problem in task.test_problems(6, 20, 0)]
+            runs.append(run_batch(envs, task.call, Memo(NeuralDecider(model, task.env)), Limits(10_000)))
         assert runs[0] == runs[1]
     assert back.tasks == shipped.tasks
     for name, tensor in back.state_dict().items():

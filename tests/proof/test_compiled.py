@@ -1,4 +1,4 @@
-"""Compiled programs: the proved ones, as tables, with the same runs and without torch."""
+"""ProgramTable programs: the proved ones, as tables, with the same runs and without torch."""
 
 import json
 import subprocess
@@ -9,7 +9,7 @@ import pytest
 
 from npi import BadInput, Limits, Memo, record, tasks
 from npi.language.interpreter import run
-from npi.proof.compiled import compile_histories, load_compiled, save_compiled
+from npi.proof.compiled import compile_histories, load_table, save_table
 from npi.proof.explore import Exploration
 
 NAMES = ["bubblesort", "quicksort", "toposort"]
@@ -32,7 +32,7 @@ def test_a_table_runs_as_the_teacher(tables, name):
     table, _ = tables[name]
     task, rng = tasks.find(name), Random(4)
     for size in (1, 2, 3, 5, 8, 20):
-        for problem in task.problems(size, 20, rng.randrange(99)):
+        for problem in task.test_problems(size, 20, rng.randrange(99)):
             frames = record(task.env.of(problem), task.main, limits=Limits())
             by_table, fast, by_teacher = (task.env.of(problem) for _ in range(3))
             trace = run(by_table, task.call, table)
@@ -46,15 +46,16 @@ def test_histories_that_go_on_alike_are_one_state(tables, name):
     table, histories = tables[name]
     assert len(table.states) < len(histories) / 4
     keys = {
-        frozenset((seen, decision, id(state)) for seen, (decision, state) in state.items()) for state in table.states
+        frozenset((observation, decision, id(state)) for observation, (decision, state) in state.items())
+        for state in table.states
     }
     assert len(keys) == len(table.states)
 
 
 def test_a_table_comes_back_from_a_file_as_it_was(tables, tmp_path):
     table, _ = tables["quicksort"]
-    save_compiled(table, tmp_path / "table.json")
-    again = load_compiled(tmp_path / "table.json")
+    save_table(table, tmp_path / "table.json")
+    again = load_table(tmp_path / "table.json")
     assert (again.task, again.teacher, again.facts) == ("quicksort", "recursive", {"a": 1})
     assert len(again.states) == len(table.states)
     task = tasks.find("quicksort")
@@ -64,7 +65,7 @@ def test_a_table_comes_back_from_a_file_as_it_was(tables, tmp_path):
 
 
 def test_no_torch_is_imported(tables, tmp_path):
-    save_compiled(tables["quicksort"][0], tmp_path / "table.json")
+    save_table(tables["quicksort"][0], tmp_path / "table.json")
     command = ["run", "quicksort", "512", "-3", "77", "12", "--table", str(tmp_path / "table.json")]
     code = f"import sys; from npi.cli import main\nassert main({command}) == 0\nassert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -72,7 +73,7 @@ def test_no_torch_is_imported(tables, tmp_path):
 
 
 def test_problems_may_come_from_files(npi, tables, tmp_path):
-    save_compiled(tables["bubblesort"][0], tmp_path / "table.json")
+    save_table(tables["bubblesort"][0], tmp_path / "table.json")
     (tmp_path / "words.txt").write_text("pear\napple fig\n")
     code, said, err = npi(
         "run", "bubblesort", f"@{tmp_path / 'words.txt'}", "kiwi", "--table", str(tmp_path / "table.json")
@@ -97,7 +98,7 @@ def test_problems_may_come_from_files(npi, tables, tmp_path):
 )
 def test_bad_tables_are_refused(npi, tables, tmp_path, change, says):
     path = tmp_path / "table.json"
-    save_compiled(tables["quicksort"][0], path)
+    save_table(tables["quicksort"][0], path)
     path.write_text(change(json.loads(path.read_text())))
     code, _, err = npi("run", "quicksort", "2", "1", "--table", str(path))
     assert code == 2
@@ -107,7 +108,7 @@ def test_bad_tables_are_refused(npi, tables, tmp_path, change, says):
 
 def test_a_table_that_is_missing_is_refused(npi, tmp_path):
     with pytest.raises(BadInput, match="there is no table"):
-        load_compiled(tmp_path / "no.json")
+        load_table(tmp_path / "no.json")
     assert npi("run", "quicksort", "1", "--engine", "compiled")[0] == 2
     assert npi("run", "addition", "1", "2", "--engine", "memo", "--table", str(tmp_path / "no.json"))[0] == 2
 
@@ -121,6 +122,6 @@ def test_compiling_asks_for_a_proof(npi, tmp_path):
     assert (code, (tmp_path / "t.json").read_text()) == (2, "mine")
     code, said, err = npi("compile", "sorting", "--out", out, "--force")
     assert code == 0, err
-    assert load_compiled(tmp_path / "t.json").facts["task"] == "sorting"
+    assert load_table(tmp_path / "t.json").facts["task"] == "sorting"
     code, said, err = npi("run", "sorting", "9", "2", "5", "--table", out, "--json")
     assert json.loads(said)["right"] is True

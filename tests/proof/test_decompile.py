@@ -11,9 +11,9 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from npi import FAST, BadInput, Call, begin, record, save_model, tasks
-from npi.language.program import ACT, watched_by
-from npi.proof.compiled import Compiled, State, compile_histories, save_compiled
+from npi import FAST, BadInput, Call, make_trainer, record, save_model, tasks
+from npi.language.program import ACT, handle_calls
+from npi.proof.compiled import ProgramTable, State, compile_histories, save_table
 from npi.proof.decompile import decompile
 from npi.proof.explore import Exploration
 from npi.proof.histories import Histories
@@ -36,7 +36,7 @@ def met(task, problems):
         for frame in dict.fromkeys(frame for recording in task.demonstrate(problem) for frame in recording):
             node = -1
             for step in frame.steps:
-                node = histories.add(frame.call, node, step.seen, step.decision)
+                node = histories.add(frame.call, node, step.observation, step.decision)
     return histories
 
 
@@ -67,7 +67,7 @@ def addition():
     problems = [
         *sums,
         *((str(a) + "9", "9") for a in range(100)),
-        *(p for s in (1, 3, 4) for p in task.problems(s, 60, 1)),
+        *(p for s in (1, 3, 4) for p in task.test_problems(s, 60, 1)),
     ]
     return task, decompile(compile_histories(task, met(task, problems), {}), task)
 
@@ -79,7 +79,7 @@ def test_exploring_the_printed_program_finds_the_same_histories_and_decisions(te
     same = {-1: -1}
     for node in range(len(theirs)):
         parent = same[theirs.parent[node]]
-        found = ours.children[theirs.call[node] if parent < 0 else parent, theirs.seen[node]]
+        found = ours.children[theirs.call[node] if parent < 0 else parent, theirs.observation[node]]
         assert ours.decision[found] == theirs.decision[node]
         same[node] = found
     assert len(ours) == len(theirs)
@@ -92,11 +92,11 @@ def test_the_printed_program_has_the_teachers_traces(request, sources, name):
     printed = loaded(source)["task"]
     assert printed.main is not task.main
     for size in (1, 2, 3, 5, 8, 13, 21):
-        for problem in task.problems(size, 12, 3):
+        for problem in task.test_problems(size, 12, 3):
             ours, theirs = task.env.of(problem), task.env.of(problem)
             assert record(ours, printed.main) == record(theirs, task.main)
             assert task.result(ours) == task.answer(problem)
-            assert [record(ours, p) for p in printed.also] == [record(theirs, p) for p in task.also]
+            assert [record(ours, p) for p in printed.extra_programs] == [record(theirs, p) for p in task.extra_programs]
 
 
 def test_what_is_printed_is_good_to_read(sources, addition):
@@ -119,12 +119,12 @@ class Replay:
         self.calls.append(Call(program.name, (*args, 0, 0, 0)[:3]))
 
 
-def ways(state, seen=(), decided=()):
+def ways(state, observation=(), decided=()):
     for now, (decision, after) in state.items():
         if decision is None:
-            yield (*seen, now), [*decided]
+            yield (*observation, now), [*decided]
         else:
-            yield from ways(after, (*seen, now), (*decided, decision))
+            yield from ways(after, (*observation, now), (*decided, decision))
 
 
 def check_decides_alike(table, source, task):
@@ -134,16 +134,16 @@ def check_decides_alike(table, source, task):
     for call, state in table.first.items():
         function = programs[call.program].function
         args = call.args[: len(inspect.signature(function).parameters) - 1]
-        for seen, decided in ways(state):
-            replay = Replay(kind, seen)
-            with watched_by(replay):
+        for observation, decided in ways(state):
+            replay = Replay(kind, observation)
+            with handle_calls(replay):
                 function(replay, *args)
             assert replay.calls == decided, source
 
 
 def random_table(rng, task):
     """A table without rhyme or reason, with a program that takes an argument."""
-    calls = [Call(ACT, tuple(map(rng.randrange, task.env.arguments()))) for _ in range(3)]
+    calls = [Call(ACT, tuple(map(rng.randrange, task.env.argument_sizes()))) for _ in range(3)]
     calls += [Call("AUX", (number, 0, 0)) for number in range(3)]
     sizes, states, levels = list(task.env.fields().values()), [], []
     for level in range(rng.randint(1, 4)):
@@ -155,8 +155,10 @@ def random_table(rng, task):
                 answer = (None, None) if not level or call is None else (call, rng.choice(levels[-2]))
                 state[tuple(map(rng.randrange, sizes))] = answer
             states.append(state)
-    first = {call: rng.choice(levels[-1]) for call in (task.call, *calls[3:], *(Call(p.name) for p in task.also))}
-    return Compiled(task.name, task.teacher, first, states, {})
+    first = {
+        call: rng.choice(levels[-1]) for call in (task.call, *calls[3:], *(Call(p.name) for p in task.extra_programs))
+    }
+    return ProgramTable(task.name, task.teacher, first, states, {})
 
 
 @pytest.mark.parametrize("name", ["quicksort", "addition", "sorting"])
@@ -175,8 +177,8 @@ def table_of(main, **others):
     for name, frames in {"QUICKSORT": main, **others}.items():
         for args, *steps in frames:
             node = -1
-            for seen, decision in steps:
-                node = histories.add(Call(name, args), node, seen, decision)
+            for observation, decision in steps:
+                node = histories.add(Call(name, args), node, observation, decision)
     return compile_histories(task, histories, {})
 
 
@@ -218,7 +220,7 @@ def test_a_choice_between_the_same_is_none():
     states.append({(4, 6, 0, 1, 1, 1, 1): (aux[0], three), (2, 2, 1, 0, 0, 0, 1): (aux[0], other)})
     states.append({(5, 7, 0, 1, 0, 1, 1): (aux[2], states[5])})
     first = {task.call: end, aux[0]: states[6], aux[1]: states[6], aux[2]: states[4]}
-    table = Compiled("sorting", "recursive", first, states, {})
+    table = ProgramTable("sorting", "recursive", first, states, {})
     check_decides_alike(table, decompile(table, task), task)
 
 
@@ -255,7 +257,7 @@ def test_names_that_python_has_taken_are_changed_and_stay_the_same_programs():
 @pytest.fixture
 def table(teachers, tmp_path):
     path = tmp_path / "table.json"
-    save_compiled(compile_histories(tasks.find("quicksort"), teachers["quicksort"], {}), path)
+    save_table(compile_histories(tasks.find("quicksort"), teachers["quicksort"], {}), path)
     return path
 
 
@@ -281,7 +283,7 @@ def test_it_is_written_to_a_file_that_can_be_checked(npi, table, tmp_path):
 def test_a_task_in_a_file_is_imported_from_it(npi, teachers, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(inspect.getsource(sys.modules["npi.tasks.quicksort"]))
-    save_compiled(compile_histories(tasks.find("quicksort"), teachers["quicksort"], {}), tmp_path / "t.json")
+    save_table(compile_histories(tasks.find("quicksort"), teachers["quicksort"], {}), tmp_path / "t.json")
     code, said, err = npi("decompile", f"{mine}:recursive", "--table", tmp_path / "t.json")
     assert code == 0, err
     assert "\nfrom mine import BORDER, HIGH, MOVE, NEXT, POP, SPLIT, SWAP, QuicksortPad, recursive\n" in said
@@ -308,9 +310,9 @@ def states(change):
         (lambda t: json.dumps(t | {"first": t["first"][1:]}), "does not say what"),
         (lambda t: json.dumps(t | {"decisions": [d and [d[0], d[1][:2]] for d in t["decisions"]]}), "no call"),
         (lambda t: json.dumps(t | {"decisions": [d and [7, d[1]] for d in t["decisions"]]}), "no call"),
-        (states(lambda seen, decision, after: [seen[:3], decision, after]), "does not show"),
-        (states(lambda seen, decision, after: [[9, *seen[1:]], decision, after]), "does not show"),
-        (states(lambda seen, decision, after: [seen, decision, -1]), "goes on wrongly"),
+        (states(lambda observation, decision, after: [observation[:3], decision, after]), "does not show"),
+        (states(lambda observation, decision, after: [[9, *observation[1:]], decision, after]), "does not show"),
+        (states(lambda observation, decision, after: [observation, decision, -1]), "goes on wrongly"),
         (
             lambda t: json.dumps(
                 t | {"states": [[[r[0], r[1], len(t["states"]) - 1] for r in s] for s in t["states"]]}
@@ -344,7 +346,7 @@ def test_other_bad_input_is_refused(npi, table, tmp_path):
 
 def test_what_is_not_proved_is_not_printed(npi, tmp_path):
     task = replace(tasks.find("bubblesort"), sizes=(2,), examples=1)
-    save_model(begin([task], FAST).model, tmp_path / "model", {})
+    save_model(make_trainer([task], FAST).model, tmp_path / "model", {})
     code, said, err = npi("decompile", "bubblesort", "--model", tmp_path / "model")
     assert (code, said) == (2, "")
     assert "bubblesort is not proved" in err

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from samples.graphs import OPERATIONS, PAIRS, acyclic
 
 from npi.language.graph import BLACK, GRAY, NONE, WHITE, GraphKind
-from npi.proof.lazy_graph import GraphSketch, LazyGraph
+from npi.proof.lazy_graph import AbstractGraph, LazyGraph
 from npi.proof.oracle import Oracle
 
 
@@ -19,13 +19,13 @@ def ways(kind, sketch, operations, look=True):
         graph = LazyGraph(kind, oracle, sketch)
         for operation in operations:
             getattr(graph, operation)()
-        shown = seen(graph) if look else None
+        shown = observation(graph) if look else None
         yield graph.sketch(), shown
         if not oracle.advance():
             return
 
 
-def seen(graph):
+def observation(graph):
     return graph.start(), graph.child(), graph.empty()
 
 
@@ -34,7 +34,7 @@ def follow(kind, graph, operations, looks):
     states = {LazyGraph.first(kind, Oracle(), {})}
     for operation, look in zip(operations, looks, strict=True):
         getattr(graph, operation)()
-        expected = seen(graph) if look else None
+        expected = observation(graph) if look else None
         states = {
             state for sketch in states for state, shown in ways(kind, sketch, [operation], look) if shown == expected
         }
@@ -67,22 +67,22 @@ def test_the_check_above_can_fail(monkeypatch, colours):
 
 def test_what_a_sketch_knows():
     kind = GraphKind()
-    states = dict.fromkeys(shown for _, shown in ways(kind, GraphSketch(WHITE, NONE), ["open_start"]))
+    states = dict.fromkeys(shown for _, shown in ways(kind, AbstractGraph(WHITE, NONE), ["open_start"]))
     assert list(states) == [(GRAY, NONE, False), (GRAY, WHITE, False), (GRAY, BLACK, False)]
-    shown = {shown for _, shown in ways(kind, GraphSketch(GRAY, NONE, 1), ["close"])}
+    shown = {shown for _, shown in ways(kind, AbstractGraph(GRAY, NONE, 1), ["close"])}
     assert shown == {(BLACK, NONE, True)}  # the only one open is the start vertex
-    shown = {shown for _, shown in ways(kind, GraphSketch(GRAY, NONE, 2), ["close"])}
+    shown = {shown for _, shown in ways(kind, AbstractGraph(GRAY, NONE, 2), ["close"])}
     assert shown == {(GRAY, BLACK, False)}  # its parent has come to what was closed
-    shown = {shown for _, shown in ways(kind, GraphSketch(GRAY, NONE, 1, True), ["close"])}
+    shown = {shown for _, shown in ways(kind, AbstractGraph(GRAY, NONE, 1, True), ["close"])}
     assert shown == {(GRAY, BLACK, False), (BLACK, NONE, True)}
-    assert [s for s, _ in ways(kind, GraphSketch(GRAY, WHITE, 2), ["open_child"], False)] == [
-        GraphSketch(GRAY, None, 2, True)
+    assert [s for s, _ in ways(kind, AbstractGraph(GRAY, WHITE, 2), ["open_child"], False)] == [
+        AbstractGraph(GRAY, None, 2, True)
     ]
 
 
 def test_a_lazy_graph_has_no_more_to_offer_than_a_graph_and_answers_when_asked_to():
     oracle = Oracle()
-    graph: Any = LazyGraph(GraphKind(), oracle, GraphSketch(WHITE, NONE))
+    graph: Any = LazyGraph(GraphKind(), oracle, AbstractGraph(WHITE, NONE))
     for forbidden in (len, iter, lambda g: g[0], lambda g: g.order(), lambda g: g.vertices):
         with pytest.raises((TypeError, AttributeError)):
             forbidden(graph)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npi.language.tape import LEFT, RIGHT, TapeKind
-from npi.proof.lazy_tape import LazyTape, Sketch
+from npi.proof.lazy_tape import AbstractTape, LazyTape
 from npi.proof.oracle import Oracle
 
 KINDS = [
@@ -69,7 +69,7 @@ def full(tape):
     hidden = {name.removeprefix("_LazyTape__"): getattr(tape, name) for name in dir(tape) if "LazyTape__" in name}
     greater = tuple(sorted((first, second, known) for (first, second), known in hidden["greater"].items()))
     cells, gaps, heads = (tuple(hidden[name]) for name in ("cells", "gaps", "heads"))
-    return Sketch(cells, gaps, heads, hidden["tail"], greater, hidden["noted"], hidden["more"])
+    return AbstractTape(cells, gaps, heads, hidden["tail"], greater, hidden["noted"], hidden["more"])
 
 
 def look(tape, kind):
@@ -136,7 +136,10 @@ def test_what_is_compared_swapped_and_noted_on_a_tape_can_be_on_its_sketch(kind,
 
 
 def test_what_can_only_be_compared_cannot_be_read():
-    for tape in (HELD[0].tape(["b", "a"]), LazyTape(HELD[0], Oracle(), Sketch((None,), (False, True), (0, 0), "end"))):
+    for tape in (
+        HELD[0].tape(["b", "a"]),
+        LazyTape(HELD[0], Oracle(), AbstractTape((None,), (False, True), (0, 0), "end")),
+    ):
         with pytest.raises(TypeError, match="compared and swapped, not read"):
             tape.read()
         tape.write(1)
@@ -152,7 +155,7 @@ def test_the_check_above_can_fail():
     """A lazy tape that forgets to leave an end open is found out."""
     kind = TapeKind(symbols=2)
     guide = Guide(kind, [0, 1, 1])
-    guide.states = {Sketch((0,), (False, False), (0,), "end")}
+    guide.states = {AbstractTape((0,), (False, False), (0,), "end")}
     with pytest.raises(AssertionError, match="no sketch could"):
         guide.do(lambda tape, _: (tape.move(RIGHT), tape.at_last()))
 
@@ -164,16 +167,16 @@ def test_an_oracle_goes_all_ways_once():
 
 def test_a_sketch_keeps_what_is_near_and_forgets_the_rest():
     kind = TapeKind(symbols=5, near=0)
-    tape = LazyTape(kind, Oracle(), Sketch((1, 2, 3, 4), (False,) * 5, (3,), "end"))
-    assert tape.sketch() == Sketch((None, 4), (True, False, False), (1,), "end")
-    tape = LazyTape(TapeKind(symbols=5, near=2), Oracle(), Sketch((1, 2, 3, 4), (False,) * 5, (3,), "end"))
-    assert tape.sketch() == Sketch((2, 3, 4), (True, False, False, False), (2,), "end")
-    tape = LazyTape(kind, Oracle(), Sketch((1, 2), (False, True, False), (1,), "end"))
-    assert tape.sketch() == Sketch((2,), (True, False), (0,), "end")
+    tape = LazyTape(kind, Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end"))
+    assert tape.sketch() == AbstractTape((None, 4), (True, False, False), (1,), "end")
+    tape = LazyTape(TapeKind(symbols=5, near=2), Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end"))
+    assert tape.sketch() == AbstractTape((2, 3, 4), (True, False, False, False), (2,), "end")
+    tape = LazyTape(kind, Oracle(), AbstractTape((1, 2), (False, True, False), (1,), "end"))
+    assert tape.sketch() == AbstractTape((2,), (True, False), (0,), "end")
 
 
 def test_a_lazy_tape_has_no_more_to_offer_than_reading_writing_and_moving():
-    tape: Any = LazyTape(TapeKind(symbols=2), Oracle(), Sketch((None,), (False, True), (0,), "end"))
+    tape: Any = LazyTape(TapeKind(symbols=2), Oracle(), AbstractTape((None,), (False, True), (0,), "end"))
     for forbidden in (len, iter, lambda t: t[0], lambda t: t.contents(), lambda t: t.cells):
         with pytest.raises((TypeError, AttributeError)):
             forbidden(tape)

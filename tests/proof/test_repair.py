@@ -1,4 +1,4 @@
-"""Training until proved: failing histories are learnt, rounds are counted, and nothing is lost by stopping."""
+"""Trainer until proved: failing histories are learned, rounds are counted, and nothing is lost by stopping."""
 
 from dataclasses import replace
 
@@ -8,13 +8,13 @@ import torch
 from npi import FAST, tasks
 from npi.errors import NotProvable
 from npi.proof.compare import Comparison
-from npi.proof.repair import Prover, until_proved
+from npi.proof.repair import Prover, train_until_proved
 from npi.training.resume import restore_training, save_training
-from npi.training.trainer import Training, begin
+from npi.training.trainer import Trainer, make_trainer
 
 # Arrays of two equal elements alone: most of what is to be proved was never shown.
 FEW = replace(tasks.find("bubblesort"), sizes=(2,), examples=1, sample=lambda rng, size: (1,) * size)
-QUICK = replace(FAST, settle=20, estimate_every=25, again=60, rounds=6)
+QUICK = replace(FAST, updates_after_learned=20, eval_every=25, repair_updates=60, repair_rounds=6)
 
 
 @pytest.fixture(scope="module")
@@ -25,45 +25,49 @@ def prover():
     return prover
 
 
-def attempts(training: Training, prover: Prover) -> list[Comparison]:
-    return [event["bubblesort"] for event in until_proved(training, prover) if isinstance(event, dict)]
+def attempts(training: Trainer, prover: Prover) -> list[Comparison]:
+    return [event["bubblesort"] for event in train_until_proved(training, prover) if isinstance(event, dict)]
 
 
 def test_what_fails_is_learnt_until_nothing_fails(prover):
-    training = begin([FEW], QUICK)
+    training = make_trainer([FEW], QUICK)
     found = attempts(training, prover)
     assert found[0].wrong, "if it is proved at once, this tests nothing"
     assert found[-1].proved
-    assert training.round == len(found) - 1
-    assert len(training.failing["bubblesort"]) >= len(found[0].wrong)
-    again = prover.compare(training.average)["bubblesort"]
+    assert training.repair_round == len(found) - 1
+    assert len(training.failing_histories["bubblesort"]) >= len(found[0].wrong)
+    again = prover.compare(training.ema_model)["bubblesort"]
     assert again.proved
 
 
 def test_rounds_are_limited(prover):
-    training = begin([FEW], replace(QUICK, rounds=1, again=1))
+    training = make_trainer([FEW], replace(QUICK, repair_rounds=1, repair_updates=1))
     found = attempts(training, prover)
     assert len(found) == 2
     assert not found[-1].proved
 
 
 def test_what_was_not_learnt_is_not_tried(prover):
-    assert attempts(begin([FEW], replace(QUICK, updates=2)), prover) == []
+    assert attempts(make_trainer([FEW], replace(QUICK, updates=2)), prover) == []
 
 
 def test_a_round_can_be_interrupted_and_gone_on_with(prover, tmp_path):
-    config = replace(QUICK, rounds=1, again=30)
-    unbroken = begin([FEW], config)
+    config = replace(QUICK, repair_rounds=1, repair_updates=30)
+    unbroken = make_trainer([FEW], config)
     attempts(unbroken, prover)
-    broken = begin([FEW], config)
-    for _ in until_proved(broken, prover):
+    broken = make_trainer([FEW], config)
+    for _ in train_until_proved(broken, prover):
         if broken.round and broken.updates == broken.began + 11:
             break
     save_training(broken, tmp_path)
-    second = begin([FEW], config)
+    second = make_trainer([FEW], config)
     restore_training(second, tmp_path)
-    assert (second.round, second.began, second.failing) == (broken.round, broken.began, broken.failing)
-    second.recall(prover.frames(second.failing))
+    assert (second.repair_round, second.began, second.failing_histories) == (
+        broken.round,
+        broken.began,
+        broken.failing_histories,
+    )
+    second.cached(prover.frames(second.failing_histories))
     for _ in second.run():
         pass
     theirs = unbroken.model.state_dict()

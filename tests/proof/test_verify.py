@@ -15,8 +15,8 @@ from torch.nn.functional import one_hot
 from npi import NPI, Call, Env, GraphKind, ModelConfig, act, program, tasks
 from npi.errors import NotProvable
 from npi.language.tape import LEFT, RIGHT, TapeKind
-from npi.network.model import Outputs
-from npi.network.pretrained import SHIPPED
+from npi.network.model import Logits
+from npi.network.pretrained import DEFAULT_MODEL
 from npi.proof.compare import compare
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
@@ -99,20 +99,20 @@ class Told(NPI):
         super().__init__(config, {call.program for call in (*histories.call, *histories.decision) if call})
         self.histories, self.decision = histories, list(histories.decision)
 
-    def step(self, env, seen, args, programs, state, glimpse=None):
+    def step(self, env, observation, args, programs, state, image_features=None):
         nodes = []
         for row, known in enumerate(state[0][0, :, 0].int().tolist()):
             call = Call(self.programs[programs[row]], tuple(args[row].tolist()))
-            nodes.append(self.histories.children[known - 1 if known else call, tuple(seen[row].tolist())])
+            nodes.append(self.histories.children[known - 1 if known else call, tuple(observation[row].tolist())])
         decided = [self.decision[node] for node in nodes]
         calls = [call or Call("ACT") for call in decided]
         said = [torch.tensor([self.programs.index(call.program) for call in calls])]
         said += torch.tensor([call.args for call in calls]).T
-        sizes = (len(self.programs), *self.config.arguments)
+        sizes = (len(self.programs), *self.config.argument_sizes)
         program, *args = (one_hot(which, size).float() for which, size in zip(said, sizes, strict=True))
         stop = torch.tensor([1.0 if call is None else -1.0 for call in decided])
         after = torch.tensor(nodes)[None, :, None] + 1.0
-        return Outputs(stop, program, tuple(args)), (after, after)
+        return Logits(stop, program, tuple(args)), (after, after)
 
 
 @pytest.mark.parametrize("name", ["bubblesort", "quicksort", "toposort"])
@@ -124,7 +124,7 @@ def test_every_fault_planted_in_decisions_is_found(explored, name):
     met = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.walk(f)}
     if name == "toposort":
         assert met == set(range(len(histories)))  # nothing was explored that no run meets
-    actions = [Call("ACT", args) for args in product(*map(range, task.env.arguments()))]
+    actions = [Call("ACT", args) for args in product(*map(range, task.env.argument_sizes()))]
     decisions = dict.fromkeys([*histories.decision, *actions, *histories.call])
     faults = [(node, wrong) for node in sorted(met) for wrong in decisions if wrong != histories.decision[node]]
     for node, wrong in rng.sample(faults, 200):
@@ -140,7 +140,7 @@ def _branch(histories, node):
         nodes.insert(0, histories.parent[nodes[0]])
     branch = type(histories)()
     for index, old in enumerate(nodes):
-        branch.add(histories.call[old], index - 1, histories.seen[old], histories.decision[old])
+        branch.add(histories.call[old], index - 1, histories.observation[old], histories.decision[old])
     return branch
 
 
@@ -153,9 +153,9 @@ def test_a_network_that_is_wrong_somewhere_has_a_counterexample(explored, shippe
     assert not result.proved
     found = counterexample(task, explored["sorting"].histories, result.wrong)
     assert found is not None
-    from npi import Limits, Neural, Trace, record, run_all
+    from npi import Limits, NeuralDecider, Trace, record, run_batch
 
-    (trace,) = run_all([task.env.of(found.problem)], task.call, Neural(model, task.env), Limits(5_000))
+    (trace,) = run_batch([task.env.of(found.problem)], task.call, NeuralDecider(model, task.env), Limits(5_000))
     assert trace != Trace.of(record(task.env.of(found.problem), task.main))
     assert counterexample(task, explored["sorting"].histories, [], tries=20) is None
 
@@ -351,7 +351,7 @@ def test_other_bad_input(npi, tmp_path):
     assert code == 2
     assert "give one of them" in err
     assert npi("verify", "cars")[0] == 2
-    code, _, err = npi("verify", "sorting", "--check", SHIPPED / "addition.certificate.json")
+    code, _, err = npi("verify", "sorting", "--check", DEFAULT_MODEL / "addition.certificate.json")
     assert code == 2
     assert "is a certificate of addition, not of sorting: give one of sorting, or say npi verify addition" in err
     (tmp_path / "file").touch()

@@ -123,7 +123,7 @@ SELF_CALLS = {
 def test_the_programs_are_those_of_the_papers_table(name, teacher):
     task = tasks.find(name, teacher)
     calls = defaultdict(set)
-    for problem in task.problems(6, 20, 0):
+    for problem in task.test_problems(6, 20, 0):
         for recording in task.demonstrate(problem):
             for frame in recording:
                 calls[frame.call.program] |= {step.decision.program for step in frame.steps if step.decision}
@@ -146,22 +146,22 @@ def test_recursive_frames_are_short():
     for name in tasks.names():
         task = tasks.find(name, "recursive")
         longest = 6 if name == "quicksort" else 5  # QUICKSORT makes five calls, and returns
-        for problem in task.problems(12, 10, 0):
+        for problem in task.test_problems(12, 10, 0):
             assert all(len(frame.steps) <= longest for recording in task.demonstrate(problem) for frame in recording)
 
 
 def test_very_long_numbers_have_answers():
     task = tasks.find("addition")
-    [problem] = task.problems(9_000, 7, 0)[-1:]
+    [problem] = task.test_problems(9_000, 7, 0)[-1:]
     assert max(map(len, problem)) == 9_000
     assert task.answer(("9" * 9_000, "1")) == "1" + "0" * 9_000
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 10, 33])
 def test_corners_have_the_size_asked_for(size):
-    for problem in tasks.find("addition").corners(size)[:5]:
+    for problem in tasks.find("addition").corner_cases(size)[:5]:
         assert max(map(len, problem)) == size
-    for problem in tasks.find("sorting").corners(size):
+    for problem in tasks.find("sorting").corner_cases(size):
         assert len(problem) == size
 
 
@@ -245,10 +245,10 @@ def test_training_never_touches_the_poses_held_out():
         problem = task.sample(rng, size)
         assert steps_between(problem.start, problem.target) == size
         scene = CarScene.of(problem)
-        seen = {step.seen[-1] for frame in record(scene, task.main) for step in frame.steps}
+        observation = {step.observation[-1] for frame in record(scene, task.main) for step in frame.steps}
         assert scene.pose == problem.target
         for pose in held_out(problem.car.number):
-            assert CarScene.of(problem._replace(start=pose)).picture() not in seen
+            assert CarScene.of(problem._replace(start=pose)).picture() not in observation
     for start in held_out_starts(cars.SEEN):
         assert start.start in held_out(start.car.number)
 

@@ -8,7 +8,7 @@ import pytest
 from samples.graphs import graphs
 
 from npi import BadInput, tasks
-from npi.proof.compiled import compile_histories, save_compiled
+from npi.proof.compiled import compile_histories, save_table
 from npi.proof.explore import Exploration
 from npi.tasks.toposort import parse
 
@@ -23,7 +23,7 @@ def in_order(problem, order):
 def test_every_edge_leads_forwards(teacher):
     task, rng = tasks.find("toposort", teacher), Random(5)
     problems = [*graphs(3), *(task.sample(rng, rng.randint(1, 30)) for _ in range(500))]
-    problems += [problem for size in (1, 2, 9, 40) for problem in task.corners(size)]
+    problems += [problem for size in (1, 2, 9, 40) for problem in task.corner_cases(size)]
     for problem in problems:
         pad = task.env.of(problem)
         task.main(pad)
@@ -49,7 +49,7 @@ def test_problems_are_of_every_shape():
 
 
 def test_long_chains_have_answers():
-    forwards, backwards, *_ = tasks.find("toposort").corners(10_000)
+    forwards, backwards, *_ = tasks.find("toposort").corner_cases(10_000)
     in_order(forwards, tasks.find("toposort").answer(forwards))
     in_order(backwards, tasks.find("toposort").answer(backwards))
 
@@ -60,7 +60,7 @@ def table(tmp_path_factory):
     for _ in exploration.run():
         pass
     path = tmp_path_factory.mktemp("table") / "toposort.json"
-    save_compiled(compile_histories(exploration.task, exploration.histories, {}), path)
+    save_table(compile_histories(exploration.task, exploration.histories, {}), path)
     return path
 
 

@@ -7,8 +7,8 @@ from torch.nn.functional import avg_pool2d
 
 from npi.cars.render import Renderer
 from npi.cars.shapes import make_car
-from npi.network.encoders import colours
-from npi.training.augment import vary
+from npi.network.encoders import to_rgb
+from npi.training.augment import augment
 
 
 @pytest.fixture(scope="module")
@@ -18,23 +18,23 @@ def pictures():
 
 
 def test_every_picture_in_a_way_of_its_own(pictures):
-    varied = vary(pictures, np.random.default_rng(0))
+    varied = augment(pictures, np.random.default_rng(0))
     assert varied.shape == (24, 3, 128, 128)
     assert varied.isfinite().all()
     apart = (varied[1:] - varied[:-1]).abs().mean((1, 2, 3))
     assert (apart > 0.01).all()
-    assert (varied - colours(pictures)).abs().mean() > 0.05
+    assert (varied - to_rgb(pictures)).abs().mean() > 0.05
 
 
 def test_the_same_seed_gives_the_same_pictures(pictures):
-    first, again, other = (vary(pictures, np.random.default_rng(seed)) for seed in (1, 1, 2))
+    first, again, other = (augment(pictures, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
 
 def test_the_pictures_given_are_not_changed(pictures):
     before = pictures.clone()
-    vary(pictures, np.random.default_rng(0))
+    augment(pictures, np.random.default_rng(0))
     assert torch.equal(pictures, before)
 
 
@@ -43,7 +43,7 @@ def test_nothing_is_mirrored():
     pictures = torch.full((60, 4, 128, 128), 128, dtype=torch.uint8)
     pictures[:, 3] = 255
     pictures[:, :3, 30:50, 20:40] = 255
-    varied = vary(pictures, np.random.default_rng(3)).mean(1)
+    varied = augment(pictures, np.random.default_rng(3)).mean(1)
     apart = avg_pool2d((varied - varied.flatten(1).median(1).values[:, None, None]).abs()[:, None], 9, 1)[:, 0]
     rows, columns = np.unravel_index(apart.flatten(1).argmax(1).numpy(), apart.shape[1:])
     assert ((rows < 60) & (columns < 60)).all()

@@ -6,9 +6,17 @@ import torch
 from npi import tasks
 from npi.language.program import Call
 from npi.network.model import NPI, ModelConfig
-from npi.training.practice import ANOTHER, Check, Copy, Gym, Order, Practice, all_walks
-from npi.training.practice_batch import Invention, invent
-from npi.training.practice_memory import Drill
+from npi.training.practice import (
+    ANOTHER,
+    Condition,
+    FieldArgument,
+    Instruction,
+    PracticeProgram,
+    ProgramSampler,
+    make_rollouts,
+)
+from npi.training.practice_batch import PracticeBatch, invent
+from npi.training.practice_memory import PracticeMemory
 from npi.training.trainer import TEACHABLE
 
 
@@ -20,37 +28,37 @@ NAMES = ["addition", "sorting", "cars"]
 
 
 @pytest.fixture(scope="module")
-def gyms() -> dict[str, Gym]:
-    return {gym.env: gym for gym in (Gym(tasks.find(name)) for name in NAMES)}
+def gyms() -> dict[str, ProgramSampler]:
+    return {gym.env: gym for gym in (ProgramSampler(tasks.find(name)) for name in NAMES)}
 
 
 @pytest.fixture(scope="module")
-def drill(gyms) -> tuple[NPI, Drill]:
+def drill(gyms) -> tuple[NPI, PracticeMemory]:
     chosen = [tasks.find(name) for name in NAMES]
     programs = dict.fromkeys(["ACT", *(name for gym in gyms.values() for name in gym.programs)])
     torch.manual_seed(0)
     model = NPI(ModelConfig.of([task.env for task in chosen], **TEACHABLE), programs)
-    return model, Drill(model, list(all_walks(chosen, 200)))
+    return model, PracticeMemory(model, list(make_rollouts(chosen, 200)))
 
 
-def written(made: Invention, index: int, programs: list[str]) -> Practice:
+def written(made: PracticeBatch, index: int, programs: list[str]) -> PracticeProgram:
     """An invention, as a program that a gym could run."""
     ground = made.ground
     names = [*programs, "ITSELF", ANOTHER]
 
-    def order(which: int) -> Order:
+    def order(which: int) -> Instruction:
         table = ground.orders
         args = zip(table.value[which], table.field[which], table.shift[which], strict=True)
-        return Order(
+        return Instruction(
             names[table.program[which]],
-            tuple(int(value) if field < 0 else Copy(int(field), int(shift)) for value, field, shift in args),
+            tuple(int(value) if field < 0 else FieldArgument(int(field), int(shift)) for value, field, shift in args),
         )
 
-    def check(which: int) -> Check:
+    def check(which: int) -> Condition:
         table = ground.checks
         if table.other[which] >= 0:
-            return Check(int(table.field[which]), other=int(table.other[which]), equal=bool(table.equal[which]))
-        return Check(int(table.field[which]), frozenset(table.values[which].nonzero()[:, 0].tolist()))
+            return Condition(int(table.field[which]), other=int(table.other[which]), equal=bool(table.equal[which]))
+        return Condition(int(table.field[which]), frozenset(table.values[which].nonzero()[:, 0].tolist()))
 
     first, *ways = (
         tuple(order(which) for which in made.orders[index, place, :count].tolist())
@@ -58,13 +66,13 @@ def written(made: Invention, index: int, programs: list[str]) -> Practice:
     )
     asked = int(made.asked[index])
     checks = (tuple(check(which) for which in made.checks[index, :asked].tolist()),) if asked else ()
-    return Practice("ITSELF", ground.env, first, checks, tuple(ways) if asked else ())
+    return PracticeProgram("ITSELF", ground.env, first, checks, tuple(ways) if asked else ())
 
 
-def calls(practice: Practice, gym: Gym, seen: torch.Tensor) -> list[Call]:
+def calls(practice: PracticeProgram, gym: ProgramSampler, observation: torch.Tensor) -> list[Call]:
     """What a program decides if this is what it sees, step by step."""
-    chosen = practice.way(seen[len(practice.first)].tolist())
-    return [gym.given(order, seen[time].tolist()) for time, order in enumerate((*practice.first, *chosen))]
+    chosen = practice.way(observation[len(practice.first)].tolist())
+    return [gym.given(order, observation[time].tolist()) for time, order in enumerate((*practice.first, *chosen))]
 
 
 def test_every_frame_is_what_its_program_would_do(drill, gyms):
@@ -84,7 +92,7 @@ def test_every_frame_is_what_its_program_would_do(drill, gyms):
         made, index = inventions[number // 300], number % 300
         program = written(made, index, model.programs)
         gym = gyms[made.ground.env]
-        assert decided[number] == calls(program, gym, made.ground.seen[made.walk[index]])
+        assert decided[number] == calls(program, gym, made.ground.observation[made.walk[index]])
     assert batch.stop.sum() == 900
 
 
@@ -111,7 +119,7 @@ def test_features_tell_programs_apart(drill):
     model, practice = drill
     made = invent(practice.grounds[1], 3000, random(3))
     features = [tuple(sorted(row)) for row in practice.features(made).tolist()]
-    told: dict[tuple, Practice] = {}
+    told: dict[tuple, PracticeProgram] = {}
     for index, row in enumerate(features):
         program = written(made, index, model.programs)
         assert told.setdefault(row, program) == program

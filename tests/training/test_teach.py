@@ -7,21 +7,21 @@ from dataclasses import replace
 import pytest
 import torch
 
-from npi import BadInput, Limits, Memo, Neural, run_all, tasks
+from npi import BadInput, Limits, Memo, NeuralDecider, run_batch, tasks
 from npi.language.program import Call
 from npi.network.checkpoint import load_model, save_model
 from npi.network.model import NPI, ModelConfig
 from npi.tasks.addition import AdditionPad
 from npi.training.teach import NotFrozen, TeachConfig, _rehearsal, check_frozen, new_programs, teach
 
-SHORT = TeachConfig(pupils=2, updates=20, frames=8, estimate_every=10)
+SHORT = TeachConfig(restarts=2, updates=20, frames=8, estimate_every=10)
 MAXIMUM = replace(tasks.find("maximum"), sizes=range(1, 4), examples=6)
 
 
 def traces(model, name):
     task = tasks.find(name)
-    envs = [task.env.of(problem) for problem in task.problems(3, 20, 0)]
-    return run_all(envs, task.call, Memo(Neural(model, task.env)), Limits(2_000))
+    envs = [task.env.of(problem) for problem in task.test_problems(3, 20, 0)]
+    return run_batch(envs, task.call, Memo(NeuralDecider(model, task.env)), Limits(2_000))
 
 
 @pytest.mark.parametrize("rehearse", [(), (tasks.find("sorting"),)])
@@ -41,10 +41,10 @@ def test_frozen_is_frozen(shipped, rehearse):
 
 
 def test_rehearsed_frames_are_seen_by_their_own_environments(shipped):
-    """What the model could do before, on either pad, is still right before the new rows have learnt anything."""
+    """What the model could do before, on either pad, is still right before the new rows have learned anything."""
     few = [replace(tasks.find(name), sizes=range(1, 4), examples=2) for name in ("addition", "sorting")]
     new = len(new_programs(shipped, MAXIMUM)[1])
-    taught = teach(shipped, MAXIMUM, few, replace(SHORT, updates=1, estimate_every=1))
+    taught = teach(shipped, MAXIMUM, few, replace(SHORT, updates=1, eval_every=1))
     assert taught.wrong <= new < taught.frames - 100
 
 
@@ -126,7 +126,7 @@ def test_what_cannot_be_taught_is_said(shipped):
 def test_the_command(npi, tmp_path):
     code, out, err = npi("teach", "maximum", "--examples", 16, "--out", tmp_path / "m", "--json")
     said = json.loads(out)
-    assert (code, said["learnt"], said["programs"]) == (0, True, ["MAX", "RJMP"]), err
+    assert (code, said["learned"], said["programs"]) == (0, True, ["MAX", "RJMP"]), err
     code, out, _ = npi("run", "maximum", "9", "2", "5", "3", "--model", tmp_path / "m")
     assert (code, out) == (0, "9\n")
     code, out, _ = npi(
@@ -137,7 +137,7 @@ def test_the_command(npi, tmp_path):
 
 def test_what_is_not_learnt_is_not_written(npi, tmp_path):
     code, out, _ = npi("teach", "maximum", "--out", tmp_path / "m", "--updates", 2, "--examples", 2, "--json")
-    assert (code, json.loads(out)["learnt"]) == (1, False)
+    assert (code, json.loads(out)["learned"]) == (1, False)
     assert not (tmp_path / "m" / "config.json").exists()
 
 

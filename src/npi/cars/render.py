@@ -13,7 +13,7 @@ from embreex.mesh_construction import TriangleMesh
 from embreex.rtcore_scene import EmbreeScene
 
 from npi.cars.mesh import Mesh
-from npi.language.image import SIDE
+from npi.language.image import IMAGE_SIDE
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,13 @@ class Renderer:
         self.mesh = mesh
         self.scene = EmbreeScene()
         TriangleMesh(self.scene, mesh.vertices.astype(np.float32), mesh.faces.astype(np.int32))
-        corners = mesh.vertices[mesh.faces]
-        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+        corner_cases = mesh.vertices[mesh.faces]
+        normals = np.cross(corner_cases[:, 1] - corner_cases[:, 0], corner_cases[:, 2] - corner_cases[:, 0])
         self.normals = (normals / np.maximum(np.linalg.norm(normals, axis=1, keepdims=True), 1e-12)).astype(np.float32)
         low, high = mesh.vertices.min(0), mesh.vertices.max(0)
         self.middle = (low + high) / 2
 
-    def view(self, azimuth: float, elevation: float, look: Look = STUDIO, size: int = SIDE) -> np.ndarray:
+    def view(self, azimuth: float, elevation: float, look: Look = STUDIO, size: int = IMAGE_SIDE) -> np.ndarray:
         """The picture [size, size, 4], as bytes."""
         camera = Camera.of(azimuth, elevation, self.middle, look)
         rays = camera.rays(size, look.samples).astype(np.float32)

@@ -80,14 +80,16 @@ class Solid:
 
     def patch(
         self,
-        corners: Sequence[Sequence[float]],
+        corner_cases: Sequence[Sequence[float]],
         u: tuple[float, float],
         v: tuple[float, float],
         colour: Colour,
         gloss: float,
     ) -> None:
         """A part of a four-cornered face, given by shares of its sides, raised a little from it."""
-        a, b, c, d = (np.array(p, dtype=float) for p in corners)  # lower left, lower right, upper right, upper left
+        a, b, c, d = (
+            np.array(p, dtype=float) for p in corner_cases
+        )  # lower left, lower right, upper right, upper left
         normal = np.cross(b - a, d - a)
         lift = 0.012 * normal / max(float(np.linalg.norm(normal)), 1e-9)
 

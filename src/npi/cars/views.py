@@ -31,7 +31,7 @@ from npi.cars.render import STUDIO, Look, Renderer, training_look
 from npi.cars.shapes import make_car
 from npi.errors import BadInput
 from npi.files import write
-from npi.language.image import SIDE, Picture
+from npi.language.image import IMAGE_SIDE, Image
 
 AZIMUTHS = range(-75, 76, 15)
 ELEVATIONS = range(0, 61, 15)
@@ -58,13 +58,13 @@ class Car:
     def look(self) -> Look:
         return training_look(self.number) if self.training else STUDIO
 
-    def pictures(self) -> tuple[tuple[Picture, ...], ...]:
+    def pictures(self) -> tuple[tuple[Image, ...], ...]:
         """By azimuth, then by elevation."""
         return _pictures(self)
 
     def key(self) -> str:
         """The name of its file in the cache."""
-        how = f"{_code()} {SIDE} {AZIMUTHS} {ELEVATIONS}"
+        how = f"{_code()} {IMAGE_SIDE} {AZIMUTHS} {ELEVATIONS}"
         facts = hashlib.sha256(f"{how} {self.number} {self.training} {self.forward} {self.up}".encode())
         if self.file is not None:  # a mesh may draw on other files: what counts is what comes of them
             mesh = self.mesh()
@@ -74,10 +74,10 @@ class Car:
 
 
 @lru_cache(maxsize=800)
-def _pictures(car: Car) -> tuple[tuple[Picture, ...], ...]:
+def _pictures(car: Car) -> tuple[tuple[Image, ...], ...]:
     """Each with the numbers of its azimuth and elevation on the grid for a caption."""
     return tuple(
-        tuple(Picture(pixels, (azimuth, elevation)) for elevation, pixels in enumerate(row))
+        tuple(Image(pixels, (azimuth, elevation)) for elevation, pixels in enumerate(row))
         for azimuth, row in enumerate(views(car))
     )
 

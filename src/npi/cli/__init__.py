@@ -1,6 +1,6 @@
 """The command line. Everything it does, the library does; here it is typed, printed and given an exit code.
 
-Exit codes: 0 done; 1 the result is a failure (a wrong answer, a fault, not learnt); 2 bad input; 130 interrupted.
+Exit codes: 0 done; 1 the result is a failure (a wrong answer, a fault, not learned); 2 bad input; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = app.cli(
             prog="npi",
-            description="Neural Programmer-Interpreters: teach procedures by demonstration, run what was learnt.",
+            description="Neural Programmer-Interpreters: teach procedures by demonstration, run what was learned.",
             args=argv,
             config=(tyro.conf.FlagCreatePairsOff,),
         )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from npi.language.interpreter import Decider
     from npi.network.model import NPI
-    from npi.proof.compiled import Compiled
+    from npi.proof.compiled import ProgramTable
 
 TaskName = Annotated[str, arg(metavar="TASK|FILE.py:NAME")]
 Teacher = Literal["loop", "recursive"]
@@ -54,7 +54,7 @@ def find(name: str, teacher: str = "recursive") -> Task:
 
 
 def taught(model: NPI, name: str, task: Task) -> Task:
-    """A task, found by its name, under the teacher the model learnt it from."""
+    """A task, found by its name, under the teacher the model learned it from."""
     if task.name not in model.tasks:
         known = task.builds_on and all(program.name in model.programs for program in task.builds_on)
         how, verb = ("teach it with", "teach") if known else ("train one with", "train")
@@ -65,11 +65,11 @@ def taught(model: NPI, name: str, task: Task) -> Task:
     return task if ".py" in name else tasks.find(name, model.tasks[name])
 
 
-def load_table(path: Path, task: Task) -> Compiled:
+def load_table(path: Path, task: Task) -> ProgramTable:
     """The table of a compiled task."""
-    from npi.proof.compiled import load_compiled
+    from npi.proof.compiled import load_table
 
-    compiled = load_compiled(path)
+    compiled = load_table(path)
     if (compiled.task, compiled.teacher) != (task.name, task.teacher):
         raise BadInput(f"{path} is a table of {compiled.task} ({compiled.teacher}), not of {task.name}")
     return compiled
@@ -85,10 +85,10 @@ def prepared(task: Task) -> None:
 
 def decider(model: NPI, task: Task, engine: Engine) -> Decider:
     from npi.language.memo import Memo
-    from npi.network.neural_decider import Neural, check_fits
+    from npi.network.neural_decider import NeuralDecider, check_model_fits
 
-    check_fits(model, task)
-    neural = Neural(model, task.env)
+    check_model_fits(model, task)
+    neural = NeuralDecider(model, task.env)
     return Memo(neural) if engine == "memo" else neural
 
 

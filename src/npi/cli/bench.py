@@ -26,7 +26,7 @@ from npi.cli.arguments import (
 from npi.cli.output import machine, print_json, share, short
 from npi.errors import BadInput
 from npi.language.check import check_task
-from npi.network.pretrained import SHIPPED
+from npi.network.pretrained import DEFAULT_MODEL
 
 Part = Literal["startup", "rates", "training", "accuracy", "teachability", "proofs", "compiled"]
 
@@ -42,7 +42,7 @@ def evaluate(
     device: Device = "auto",
     json: bool = False,
 ) -> int:
-    """Measure how often a learnt program is right, by size of problem, corner cases included.
+    """Measure how often a learned program is right, by size of problem, corner cases included.
 
     Args:
         task: A task the model was taught, built in or in a file of yours.
@@ -61,7 +61,7 @@ def evaluate(
     positive(problems=problems, **{f"sizes ({size})": size for size in sizes})
     known = find(task)
     sizes = sizes or ((1, 2, 4, 8) if task == "cars" else (10, 100))
-    network = load(model or SHIPPED, device)
+    network = load(model or DEFAULT_MODEL, device)
     known = taught(network, task, known)
     rows, failed = [], False
     if not json:
@@ -69,12 +69,12 @@ def evaluate(
         print(f"{'size':>8}  {'right answers':>26}  {'right traces':>26}  {'seconds':>8}", flush=True)
     began = time.monotonic()
     if engine == "frames":
-        from npi.network.neural_decider import check_fits
-        from npi.training.metrics import follows
+        from npi.network.neural_decider import check_model_fits
+        from npi.training.metrics import matches_teacher
 
-        check_fits(network, known)
+        check_model_fits(network, known)
         scores = evaluation.evaluate_frames(
-            known, lambda problem: follows(network, known, problem), sizes, problems, seed
+            known, lambda problem: matches_teacher(network, known, problem), sizes, problems, seed
         )
     else:
         scores = evaluation.evaluate(known, decider(network, known, engine), sizes, problems, seed)
@@ -101,7 +101,7 @@ def check(
     seed: int = 0,
     json: bool = False,
 ) -> int:
-    """Check that a task can be learnt: right answers, declared ranges, a total act, an honest teacher.
+    """Check that a task can be learned: right answers, declared ranges, a total act, an honest teacher.
 
     Args:
         task: A built-in task, or a Task in a file of yours, such as mine.py:task.
@@ -124,7 +124,7 @@ def check(
         print(
             "no fault found"
             if not report.faults
-            else f"{len(report.faults)} fault{'s' * (len(report.faults) > 1)}: this task cannot be learnt as it is"
+            else f"{len(report.faults)} fault{'s' * (len(report.faults) > 1)}: this task cannot be learned as it is"
         )
     return int(bool(report.faults))
 
@@ -171,7 +171,7 @@ def bench(
         raise BadInput(f"there are no targets for training {', '.join(sorted(unknown))}: measure proofs of it")
     measured = measure(parts or usual, names, teachers, seeds, workers, device_named(device).type)
     if "teachability" in parts:
-        measured = chain(measured, teachability(load(model or SHIPPED, device), programs, 0))
+        measured = chain(measured, teachability(load(model or DEFAULT_MODEL, device), programs, 0))
     if "compiled" in parts:
         measured = chain(measured, compiled())
     if "proofs" in parts:

@@ -13,7 +13,7 @@ from npi import tasks
 from npi.cli.arguments import Device, ModelFolder, decider, load, positive, taught
 from npi.cli.output import print_json, share
 from npi.errors import BadInput
-from npi.network.pretrained import SHIPPED
+from npi.network.pretrained import DEFAULT_MODEL
 
 Axis = Annotated[str, arg(metavar="AXIS")]
 PngFile = Annotated[Path, arg(metavar="FILE.png")]
@@ -126,7 +126,7 @@ class Evaluate:
         from npi.evaluation.judge import interval, judge
 
         positive(cars=self.cars)
-        network = load(self.model or SHIPPED, self.device)
+        network = load(self.model or DEFAULT_MODEL, self.device)
         task = taught(network, "cars", tasks.find("cars"))
         rows = []
         if not self.json:

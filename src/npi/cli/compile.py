@@ -11,11 +11,11 @@ from tyro.conf import Positional, arg
 from npi.cli.arguments import Device, ModelFolder, TaskName, find, load, taught
 from npi.cli.output import print_json
 from npi.errors import BadInput
-from npi.files import check_place
-from npi.network.pretrained import SHIPPED
+from npi.files import check_writable
+from npi.network.pretrained import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from npi.proof.compiled import Compiled
+    from npi.proof.compiled import ProgramTable
 
 
 def compile(
@@ -27,7 +27,7 @@ def compile(
     force: bool = False,
     json: bool = False,
 ) -> int:
-    """Prove a learnt program, and write it as a table that runs without a network: npi run ... --table FILE.
+    """Prove a learned program, and write it as a table that runs without a network: npi run ... --table FILE.
 
     Args:
         task: A task the model was taught by its recursive teacher.
@@ -37,13 +37,13 @@ def compile(
         force: Replace FILE.
         json: Print the result as JSON.
     """
-    from npi.proof.compiled import save_compiled
+    from npi.proof.compiled import save_table
 
     if out.exists() and not force:
         raise BadInput(f"{out} is there already: replace it by --force, or choose another")
-    check_place(out.parent)
+    check_writable(out.parent)
     made = proved(task, model, device)
-    save_compiled(made, out)
+    save_table(made, out)
     histories = made.facts["histories"]
     if json:
         print_json({"task": made.task, "histories": histories, "states": len(made.states), "out": str(out)})
@@ -55,14 +55,14 @@ def compile(
     return 0
 
 
-def proved(task: str, model: Path | None, device: Device) -> Compiled:
-    """The table of a learnt program, once it is proved."""
+def proved(task: str, model: Path | None, device: Device) -> ProgramTable:
+    """The table of a learned program, once it is proved."""
     from npi.cli.progress import counted
     from npi.proof.certificate import certify
     from npi.proof.compiled import compile_histories
     from npi.proof.repair import Prover
 
-    network = load(model or SHIPPED, device)
+    network = load(model or DEFAULT_MODEL, device)
     known = taught(network, task, find(task))
     prover = Prover([known])
     counted(prover.explore(), f"exploring {known.name}")

@@ -11,7 +11,7 @@ from npi.cli.arguments import Device, ModelFolder, TaskName, find, load_table
 from npi.cli.compile import proved
 from npi.cli.output import print_json
 from npi.errors import BadInput
-from npi.files import check_place, write
+from npi.files import check_writable, write
 
 
 def decompile(
@@ -24,7 +24,7 @@ def decompile(
     force: bool = False,
     json: bool = False,
 ) -> int:
-    """Print a learnt and proved program as Python that decides alike, whatever the input: npi decompile addition.
+    """Print a learned and proved program as Python that decides alike, whatever the input: npi decompile addition.
 
     Args:
         task: A task the model was taught by its recursive teacher.
@@ -44,7 +44,7 @@ def decompile(
             raise BadInput(f"{out} does not end in .py: npi decompile writes Python")
         if out.exists() and not force:
             raise BadInput(f"{out} is there already: replace it by --force, or choose another")
-        check_place(out.parent)
+        check_writable(out.parent)
     known = find(task)
     compiled = proved(task, model, device) if table is None else load_table(table, known)
     try:

@@ -30,8 +30,8 @@ def export(
         problems: How many problems of the task to compare on.
         json: Print the result as JSON.
     """
-    from npi.network.neural_decider import check_fits
-    from npi.network.onnx import Exported, compare
+    from npi.network.neural_decider import check_model_fits
+    from npi.network.onnx import OnnxDecider, compare
     from npi.network.onnx import export as export_step
 
     positive(problems=problems)
@@ -44,12 +44,12 @@ def export(
     if not task and name not in tasks.names():
         raise BadInput(f"the model was taught {name}, which is not built in: give --task FILE.py:NAME")
     chosen = taught(network, name, find(name))
-    check_fits(network, chosen)
+    check_model_fits(network, chosen)
     export_step(network, chosen, out)
     sizes = chosen.sizes[: max(1, len(chosen.sizes) // 2)]
     each = -(-problems // len(sizes))
-    examples = [problem for size in sizes for problem in chosen.problems(size, each, 0)]
-    asked, different, apart = compare(Exported(out, network, chosen), chosen, examples[:problems])
+    examples = [problem for size in sizes for problem in chosen.test_problems(size, each, 0)]
+    asked, different, apart = compare(OnnxDecider(out, network, chosen), chosen, examples[:problems])
     if json:
         print_json({"out": str(out), "asked": asked, "different": different, "apart": apart})
     else:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from npi.training.trainer import Metrics, Training
+from npi.training.trainer import Metrics, Trainer
 
 
 @contextmanager
@@ -32,16 +32,16 @@ def interruptible() -> Iterator[list[int]]:
 
 
 @contextmanager
-def json_progress(training: Training) -> Iterator[Callable[[Metrics], None]]:
+def json_progress(training: Trainer) -> Iterator[Callable[[Metrics], None]]:
     def progress(metrics: Metrics) -> None:
-        if metrics.update % training.config.estimate_every == 0:
+        if metrics.update % training.config.eval_every == 0:
             print(json.dumps(asdict(metrics)), flush=True)
 
     yield progress
 
 
 @contextmanager
-def bar_progress(training: Training) -> Iterator[Callable[[Metrics], None]]:
+def bar_progress(training: Trainer) -> Iterator[Callable[[Metrics], None]]:
     """A bar with loss, accuracy by program and the most time that can be left; lines where there is no terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -60,10 +60,10 @@ def bar_progress(training: Training) -> Iterator[Callable[[Metrics], None]]:
     row = bar.add_task("", total=training.config.updates, completed=training.updates, loss=0.0, programs="")
 
     def progress(metrics: Metrics) -> None:
-        estimated = metrics.update % training.config.estimate_every == 0
+        estimated = metrics.update % training.config.eval_every == 0
         if console.is_terminal:
             bar.update(row, completed=metrics.update, loss=metrics.loss, programs=accuracies(metrics))
-        elif estimated and metrics.update % (4 * training.config.estimate_every) == 0:
+        elif estimated and metrics.update % (4 * training.config.eval_every) == 0:
             print(
                 f"update {metrics.update}  loss {metrics.loss:.4f}  {accuracies(metrics)}", file=sys.stderr, flush=True
             )

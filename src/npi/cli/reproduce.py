@@ -94,7 +94,7 @@ def reproduce(
         folder: The folder of the experiments.
     """
     from npi.evaluation import experiment
-    from npi.files import check_place
+    from npi.files import check_writable
 
     positive(workers=workers)
     known = experiment.names(folder)
@@ -104,7 +104,7 @@ def reproduce(
     found = {name: experiment.find(folder, name) for name in dict.fromkeys([*named, *known])}
     chosen = known if "all" in names else named
     place, where = Place.of(folder, quick), device_named(device).type
-    check_place(place.results)
+    check_writable(place.results)
     results = _kept(place, {name: found[name] for name in known}, chosen, fresh)
     again = "the same command without --fresh" if fresh else "the same command"
     failures = []

@@ -19,7 +19,7 @@ from npi.language.program import ACT
 from npi.language.record import count_steps
 from npi.language.task import Task
 from npi.language.trace import Limits, Runaway, Trace
-from npi.network.pretrained import SHIPPED
+from npi.network.pretrained import DEFAULT_MODEL
 
 
 def demo(*, json: bool = False) -> int:
@@ -31,7 +31,7 @@ def demo(*, json: bool = False) -> int:
     from npi.evaluation.judge import evaluate
     from npi.language.interpreter import run
 
-    model = load(SHIPPED, "auto")
+    model = load(DEFAULT_MODEL, "auto")
     out: dict[str, Any] = {"runs": [], "scores": []}
     for name, words in (("addition", ["96", "125"]), ("sorting", ["9", "2", "5"])):
         task = taught(model, name, tasks.find(name))
@@ -147,7 +147,7 @@ def run(
     json: bool = False,
     scene: OmitArgPrefixes[CarOptions] = CarOptions(),
 ) -> int:
-    """Solve one problem with a learnt program: npi run addition 96 125, npi run sorting 9 2 5.
+    """Solve one problem with a learned program: npi run addition 96 125, npi run sorting 9 2 5.
 
     Args:
         task: What to do; a task the model was taught, built in or in a file of yours.
@@ -180,7 +180,7 @@ def run(
         if table is not None:
             done = _run_table(table, known, env, trace or max_steps or max_depth, limits)
         else:
-            network = load(model or SHIPPED, device)
+            network = load(model or DEFAULT_MODEL, device)
             known = taught(network, task, known)
             most = Limits(max_steps or _twice(known, problem), max_depth or Limits().depth)
             decides = decider(network, known, "neural" if engine == "neural" else "memo")

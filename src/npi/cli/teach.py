@@ -13,8 +13,8 @@ from npi import tasks
 from npi.cli.arguments import Device, ModelFolder, TaskName, Teacher, find, load, positive, prepared
 from npi.cli.output import print_json
 from npi.errors import BadInput
-from npi.files import check_place
-from npi.network.pretrained import SHIPPED
+from npi.files import check_writable
+from npi.network.pretrained import DEFAULT_MODEL
 
 
 def teach(
@@ -66,8 +66,8 @@ def teach(
         config = replace(config, updates=updates)
     if checkpoint.holds_model(out) and not force:
         raise BadInput(f"{out} already holds a model: replace it by --force, or choose another")
-    check_place(out)
-    network = load(model or SHIPPED, device)
+    check_writable(out)
+    network = load(model or DEFAULT_MODEL, device)
     old = [tasks.find(name, how) for name, how in network.tasks.items() if name in tasks.names()] if rehearse else []
     if rehearse and len(old) < len(network.tasks):
         raise BadInput("--rehearse needs the old tasks, and some of this model's are not built in: use --guard")
@@ -86,17 +86,17 @@ def teach(
         print_json(
             {
                 "programs": taught.programs,
-                "learnt": taught.learnt,
+                "learned": taught.learned,
                 "frames": taught.frames,
                 "wrong": taught.wrong,
                 "updates": taught.updates,
                 "seconds": round(took, 1),
             }
         )
-    if not taught.learnt:
+    if not taught.learned:
         if not json:
             print(
-                f"not learnt: {taught.wrong:,} of {taught.frames:,} frames are still wrong after {config.updates} "
+                f"not learned: {taught.wrong:,} of {taught.frames:,} frames are still wrong after {config.updates} "
                 f"updates of the rows of {names}. With everything else frozen, rows can only ask the core for what it "
                 f"can do already; this may be beyond it. Try another --seed or more --updates, or train a model with "
                 f"this task or with more practice programs. Nothing was written"
@@ -107,7 +107,7 @@ def teach(
     checkpoint.save_model(taught.model, out, {**network.history, "lessons": lessons})
     if not json:
         print(
-            f"learnt {names} in {taught.updates} updates, {took:.1f} s; every other row and tensor is the same to the "
+            f"learned {names} in {taught.updates} updates, {took:.1f} s; every other row and tensor is the same to the "
             f"last byte; the model is in {out}"
         )
     return 0

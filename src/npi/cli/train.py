@@ -16,13 +16,13 @@ from npi import tasks
 from npi.cli.arguments import Device, TaskName, Teacher, device_named, find, positive, prepared
 from npi.cli.output import print_json
 from npi.errors import BadInput
-from npi.files import check_place
+from npi.files import check_writable
 from npi.language.task import Task
 
 if TYPE_CHECKING:
     from npi.proof.compare import Comparison
     from npi.proof.repair import Prover
-    from npi.training.trainer import Training
+    from npi.training.trainer import Trainer
 
 
 def train(
@@ -59,7 +59,7 @@ def train(
         sizes: Problems of which sizes are demonstrated: digits of the longer number, elements of the array.
         updates: Give up after so many updates.
         practice: Practise random programs too, on so many walks through each environment; then new ones can be taught.
-        until_verified: Try to prove what was learnt; learn what a proof finds wrong too, until it finds nothing.
+        until_verified: Try to prove what was learned; learn what a proof finds wrong too, until it finds nothing.
         resume: Go on with the training run in DIR, with its configuration and seed.
         force: Replace the model in DIR.
         tensorboard: Write logs for TensorBoard to DIR/tensorboard.
@@ -75,7 +75,7 @@ def train(
     from npi.network import checkpoint
     from npi.proof.repair import Prover
     from npi.training.config import CONFIGS
-    from npi.training.trainer import begin
+    from npi.training.trainer import make_trainer
 
     if threads is not None:
         positive(threads=threads)
@@ -92,10 +92,10 @@ def train(
     if sizes:
         positive(**{f"sizes ({size})": size for size in sizes})
         chosen = [replace(task, sizes=sizes) for task in chosen]
-    usual = "pictures" if any(task.env.shows_picture() for task in chosen) else "fast"
+    usual = "pictures" if any(task.env.shows_image() for task in chosen) else "fast"
     settings = CONFIGS[config or ("practice" if practice is not None else usual)]
     if resume:
-        facts = checkpoint.training_facts(out)
+        facts = checkpoint.read_facts(out)
         if facts["tasks"] != {task.name: task.teacher for task in chosen}:
             was = ", ".join(f"{name} ({how})" for name, how in facts["tasks"].items())
             raise BadInput(f"the training run in {out} is of {was}; resume it with these tasks and this teacher")
@@ -115,11 +115,11 @@ def train(
         raise BadInput(
             f"{out} already holds a model: go on with it by --resume, replace it by --force, or choose another"
         )
-    check_place(out)
+    check_writable(out)
     if updates is not None:
         settings = replace(settings, updates=updates)
     if practice is not None:
-        settings = replace(settings, practice=practice)
+        settings = replace(settings, practice_rollouts=practice)
     prover = Prover(chosen) if until_verified else None
     if prover is not None:
         counted(prover.explore(), "exploring what is to be proved")
@@ -129,16 +129,16 @@ def train(
     if not json:
         print(f"recording {', '.join(task.name for task in chosen)} ...", file=sys.stderr)
     made = _walked(chosen, settings.practice, seed or 0)
-    training = begin(chosen, settings, seed or 0, device_named(device), made)
+    training = make_trainer(chosen, settings, seed or 0, device_named(device), made)
     if resume:
         checkpoint.restore_training(training, out)
-        if prover is not None and training.round:
-            training.recall(prover.frames(training.failing))
+        if prover is not None and training.repair_round:
+            training.recall(prover.frames(training.failing_histories))
         if (
             training.updates >= settings.updates
-            and not training.done
-            and not training.round
-            and not (prover and training.learnt)
+            and not training.converged
+            and not training.repair_round
+            and not (prover and training.learned)
         ):
             raise BadInput(
                 f"the training run in {out} has made {training.updates:,} updates and was to stop at "
@@ -149,7 +149,7 @@ def train(
     if not json:
         where = f"{training.model.keys.device.type}, {torch.get_num_threads()} threads"
         print(
-            f"{len(training.lessons):,} distinct frames of {len(training.metrics().accuracy)} programs; {where}",
+            f"{len(training.dataset):,} distinct frames of {len(training.metrics().accuracy)} programs; {where}",
             file=sys.stderr,
         )
     command = f"npi train {shlex.join(names)} --out {shlex.quote(str(out))} --teacher {teacher} --resume"
@@ -163,11 +163,11 @@ def train(
     return _end(training, out, command, interrupted, found, time.monotonic() - began, json)
 
 
-def _say_found(found: dict[str, Comparison], training: Training, as_json: bool) -> None:
+def _say_found(found: dict[str, Comparison], training: Trainer, as_json: bool) -> None:
     for name, comparison in found.items():
         if as_json:
             failing = len(comparison.wrong) + len(comparison.unsure)
-            print_json({"proof": name, "round": training.round, "failing": failing, "margin": comparison.margin})
+            print_json({"proof": name, "round": training.repair_round, "failing": failing, "margin": comparison.margin})
         elif comparison.proved:
             print(
                 f"{name} is proved: {comparison.histories:,} histories, every choice leads by {comparison.margin:.2f}"
@@ -180,18 +180,18 @@ def _say_found(found: dict[str, Comparison], training: Training, as_json: bool) 
 
 
 def _train(
-    training: Training, prover: Prover | None, out: Path, log: Any, as_json: bool
+    training: Trainer, prover: Prover | None, out: Path, log: Any, as_json: bool
 ) -> tuple[bool, dict[str, Comparison]]:
     """Run a training run to its end, showing and saving it: whether it was interrupted, and the last proof."""
     from npi.cli.progress import bar_progress, interruptible, json_progress
     from npi.network import checkpoint
-    from npi.proof.repair import until_proved
+    from npi.proof.repair import train_until_proved
 
     saved = time.monotonic()
     found: dict[str, Comparison] = {}
     show = json_progress if as_json else bar_progress
     with interruptible() as interrupted, show(training) as progress:
-        for event in training.run() if prover is None else until_proved(training, prover):
+        for event in training.run() if prover is None else train_until_proved(training, prover):
             if isinstance(event, dict):
                 found = event
                 _say_found(found, training, as_json)
@@ -211,7 +211,7 @@ def _train(
 
 
 def _end(
-    training: Training,
+    training: Trainer,
     out: Path,
     command: str,
     interrupted: bool,
@@ -223,7 +223,7 @@ def _end(
     unproved = [name for name, comparison in found.items() if not comparison.proved]
     if as_json:
         result: dict[str, Any] = {
-            "learnt": training.learnt,
+            "learned": training.learned,
             "updates": training.updates,
             "seconds": round(took, 1),
             "out": str(out),
@@ -232,32 +232,34 @@ def _end(
         print_json(result | ({"resume": command} if interrupted else {}))
     elif interrupted:
         print(f"interrupted after {training.updates:,} updates; the run is saved. Go on with:\n  {command}")
-    elif training.learnt:
+    elif training.learned:
         what = "every frame"
-        if training.lessons.pictures:
-            what = f"at least {training.config.goal:.0%} of a sample of each program's frames with pictures"
-            what += " and every other frame" if len(training.lessons.envs) > 1 else ""
-        print(f"learnt {what} in {training.updates:,} updates, {took:.0f} s; the model is in {out}")
+        if training.dataset.pictures:
+            what = (
+                f"at least {training.config.image_accuracy_goal:.0%} of a sample of each program's frames with pictures"
+            )
+            what += " and every other frame" if len(training.dataset.envs) > 1 else ""
+        print(f"learned {what} in {training.updates:,} updates, {took:.0f} s; the model is in {out}")
         if unproved:
-            print(f"{', '.join(unproved)} not proved after {training.round} rounds. Go on with:\n  {command}")
+            print(f"{', '.join(unproved)} not proved after {training.repair_round} rounds. Go on with:\n  {command}")
     else:
         worst = min(training.metrics().accuracy.items(), key=lambda item: item[1])
         print(
-            f"not learnt after {training.updates:,} updates: {worst[0]} is right in {worst[1]:.1%} of its frames. "
+            f"not learned after {training.updates:,} updates: {worst[0]} is right in {worst[1]:.1%} of its frames. "
             f"Go on with:\n  {command} --updates {2 * training.config.updates}"
         )
-    return 130 if interrupted else int(not training.learnt or bool(unproved))
+    return 130 if interrupted else int(not training.learned or bool(unproved))
 
 
 def _walked(chosen: list[Task], count: int, seed: int) -> list[Any]:
     """Walks for practice, made with a bar."""
     from npi.cli.progress import counted
-    from npi.training.practice import all_walks
+    from npi.training.practice import make_rollouts
 
     made: list[Any] = []
 
     def making() -> Iterator[tuple[int, int]]:
-        for walk in all_walks(chosen, count, seed, os.cpu_count() or 1):
+        for walk in make_rollouts(chosen, count, seed, os.cpu_count() or 1):
             made.append(walk)
             yield len(made), count * len(chosen)
 

@@ -12,10 +12,10 @@ from tyro.conf import Positional, arg
 from npi.cli.arguments import Device, ModelFolder, TaskName, find, load, taught
 from npi.cli.output import print_json, short
 from npi.errors import BadInput
-from npi.files import check_place
+from npi.files import check_writable
 from npi.language.program import ACT, Decision
 from npi.language.task import Task
-from npi.network.pretrained import SHIPPED
+from npi.network.pretrained import DEFAULT_MODEL
 
 
 def verify(
@@ -27,7 +27,7 @@ def verify(
     device: Device = "auto",
     json: bool = False,
 ) -> int:
-    """Prove that a learnt program runs as its teacher on problems of every size, or find where it does not.
+    """Prove that a learned program runs as its teacher on problems of every size, or find where it does not.
 
     Args:
         task: A task the model was taught by its recursive teacher.
@@ -46,7 +46,7 @@ def verify(
     if certificate is not None and check is not None:
         raise BadInput("--certificate writes one and --check reads one: give one of them")
     before = load_certificate(check) if check is not None else None
-    network = load(model or SHIPPED, device)
+    network = load(model or DEFAULT_MODEL, device)
     known = taught(network, task, find(task))
     if before is not None and before.task != known.name:
         raise BadInput(
@@ -54,7 +54,7 @@ def verify(
             f"npi verify {before.task}"
         )
     if certificate is not None:
-        check_place(certificate.parent)
+        check_writable(certificate.parent)
     began = time.monotonic()
     exploration = Exploration(known)
     counted(exploration.run(), f"exploring {known.name}")
@@ -87,7 +87,7 @@ def verify(
         else:
             words.append("no problem was found that shows it: it may be in states that no problem leads to")
         words.append(f"in {frame.call.program}, where the teacher decides {decided}, having seen:")
-        words += [f"  {step.seen}" for step in frame.steps]
+        words += [f"  {step.observation}" for step in frame.steps]
         out |= {"problem": found.problem if found else None, "program": frame.call.program}
     elif failed:
         words.append(

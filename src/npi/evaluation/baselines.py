@@ -304,10 +304,10 @@ def fit(
     best, kept = -1.0, copy.deepcopy(network.state_dict())
     for update in range(1, config.updates + 1):
         network.train()
-        loss = network.loss(known.of(rng.integers(len(examples), size=config.batch)))
+        loss = network.loss(known.of(rng.integers(len(examples), size=config.batch_size)))
         optimizer.zero_grad()
         loss.backward()
-        nn.utils.clip_grad_norm_(network.parameters(), config.clip)
+        nn.utils.clip_grad_norm_(network.parameters(), config.grad_clip)
         for group in optimizer.param_groups:
             group["lr"] = config.learning_rate * 0.5 * (1 + np.cos(np.pi * (update - 1) / config.updates))
         optimizer.step()

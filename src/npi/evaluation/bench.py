@@ -20,12 +20,12 @@ from npi.evaluation.speed import Row, rates, startup, timed
 from npi.evaluation.teachability import Attempt, exercises, random_programs
 from npi.language.memo import Memo
 from npi.network.model import NPI
-from npi.network.neural_decider import Neural
+from npi.network.neural_decider import NeuralDecider
 from npi.training.config import FAST
-from npi.training.trainer import Training, begin
+from npi.training.trainer import Trainer, make_trainer
 
 TARGET_SECONDS = {("addition", "loop"): 120, ("addition", "recursive"): 120, ("sorting", "recursive"): 30}
-# The sizes at which what was learnt is judged, and on how many problems; a loop need not hold beyond the size wanted.
+# The sizes at which what was learned is judged, and on how many problems; a loop need not hold beyond the size wanted.
 SIZES = {
     ("addition", "loop"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
     ("addition", "recursive"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
@@ -55,11 +55,11 @@ def teachability(model: NPI, count: int, seed: int) -> Iterator[Row | Attempt]:
         for attempt in random_programs(model, task, count, seed):
             attempts.append(attempt)
             yield attempt
-        held, learnt = sum(a.held for a in attempts), sum(not a.wrong for a in attempts)
-        share = 0.8 if task.env.shows_picture() else 0.95
+        held, learned = sum(a.held for a in attempts), sum(not a.wrong for a in attempts)
+        share = 0.8 if task.env.shows_image() else 0.95
         what = f"random programs on {attempts[0].env}: right on other inputs"
         yield Row(what, f"{held} of {count}", f"at least {math.ceil(share * count)}", held >= share * count)
-        each = f"{learnt} of {count}, {attempts[0].seconds:.1f} s"
+        each = f"{learned} of {count}, {attempts[0].seconds:.1f} s"
         yield Row("  right on the inputs taught with; seconds each", each)
     for attempt in exercises(model, seed=seed):
         yield attempt
@@ -83,7 +83,7 @@ def proofs(
         yield proof
         after = f"after {proof.rounds} round{'s' * (proof.rounds > 1)}"
         how = "at once" if proof.at_once else after if proof.proved else "not proved"
-        failing = "not learnt" if proof.failing is None else f"{proof.failing} failing at first"
+        failing = "not learned" if proof.failing is None else f"{proof.failing} failing at first"
         what = f"{proof.task}, {proof.traces} traces, seed {proof.seed}: {failing}"
         yield Row(what, f"{how}, {proof.seconds:.0f} s")
         if len(made) % seeds == 0:
@@ -120,7 +120,7 @@ class Trial:
 
     def row(self) -> Row:
         target = TARGET_SECONDS.get((self.task, self.teacher))
-        took = f"{self.seconds:.0f} s" if self.seconds is not None else "not learnt"
+        took = f"{self.seconds:.0f} s" if self.seconds is not None else "not learned"
         met = self.seconds is not None and (target is None or self.seconds < target)
         what = f"{self.task}, {self.teacher}, seed {self.seed}: to 100 % of {self.frames:,} frames"
         return Row(what, f"{took}, {self.updates:,} updates", f"under {target} s" if target else "", met)
@@ -129,7 +129,7 @@ class Trial:
 def learning(
     names: Sequence[str], teachers: Sequence[str], seeds: int, judged: bool, workers: int, device: str
 ) -> Iterator[Row | Trial]:
-    """Train each task with each teacher and every seed, in several processes, and judge what was learnt."""
+    """Train each task with each teacher and every seed, in several processes, and judge what was learned."""
     kinds = [(name, teacher) for name in names for teacher in teachers]
     jobs = [(*kind, seed, judged, device, workers) for kind in kinds for seed in range(seeds)]
     trials: list[Trial] = []
@@ -153,21 +153,21 @@ def _trial(name: str, teacher: str, seed: int, judged: bool, device: str, worker
     if workers > 1:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // workers))
     task = tasks.find(name, teacher)
-    training, recording = timed(lambda: begin([task], FAST, seed, device))
+    training, recording = timed(lambda: make_trainer([task], FAST, seed, device))
     took = _seconds_to_learn(training)
     scores: list[Score] = []
     if judged:
-        decider = Memo(Neural(training.average, task.env))
+        decider = Memo(NeuralDecider(training.ema_model, task.env))
         for size, problems in SIZES[name, teacher]:
             scores += evaluate(task, decider, [size], problems)
-    return Trial(name, teacher, seed, len(training.lessons), recording, took, training.updates, tuple(scores))
+    return Trial(name, teacher, seed, len(training.dataset), recording, took, training.updates, tuple(scores))
 
 
-def _seconds_to_learn(training: Training) -> float | None:
+def _seconds_to_learn(training: Trainer) -> float | None:
     """Train to the end; when was every distinct frame right for the first time?"""
     began, first = time.perf_counter(), None
     for metrics in training.run():
-        if metrics.learnt and first is None:
+        if metrics.learned and first is None:
             first = time.perf_counter() - began
     return first
 

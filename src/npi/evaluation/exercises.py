@@ -34,8 +34,8 @@ def minimum(pad: SortingPad) -> None:
 
 @program
 def dcompswap(pad: SortingPad) -> None:
-    seen = pad.observe()
-    if seen.value1 < seen.value2:
+    observation = pad.observe()
+    if observation.value1 < observation.value2:
         act(pad, SWAP)
 
 
@@ -181,7 +181,7 @@ def _task(base: Task, main: Program, answer: Callable[[Any], Any], result: Calla
         main=main,
         answer=answer,
         result=result or base.result,
-        also=(),
+        extra_programs=(),
         builds_on=(),
         examples=min(base.examples, 20),
     )

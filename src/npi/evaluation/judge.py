@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from npi.language.interpreter import Decider, run_all
+from npi.language.interpreter import Decider, run_batch
 from npi.language.record import record
 from npi.language.task import Task
 from npi.language.trace import Limits, Trace
@@ -31,16 +31,16 @@ def evaluate(
 ) -> Iterator[Score]:
     """Judge a decider on the corner cases and random problems of each size."""
     for size in sizes:
-        yield replace(judge(task, decider, task.problems(size, problems, seed), together), size=size)
+        yield replace(judge(task, decider, task.test_problems(size, problems, seed), together), size=size)
 
 
 def evaluate_frames(
-    task: Task, follows: Callable[[Any], bool], sizes: Sequence[int], problems: int, seed: int = 0
+    task: Task, matches_teacher: Callable[[Any], bool], sizes: Sequence[int], problems: int, seed: int = 0
 ) -> Iterator[Score]:
     """The same, where only whether a problem is run as the teacher runs it is asked (see `npi.train.follows`)."""
     for size in sizes:
-        chosen = task.problems(size, problems, seed)
-        wrong = [problem for problem in chosen if not follows(problem)]
+        chosen = task.test_problems(size, problems, seed)
+        wrong = [problem for problem in chosen if not matches_teacher(problem)]
         right = len(chosen) - len(wrong)
         yield Score(size, len(chosen), right, right, 0, tuple(wrong[:3]))
 
@@ -55,7 +55,7 @@ def judge(task: Task, decider: Decider, problems: Sequence[Any], together: int =
         envs = [task.env.of(problem) for problem in part]
         longest = max(len(trace.decisions) for trace in expected)
         # whoever needs twice the teacher's steps has lost its way
-        got = run_all(envs, task.call, decider, Limits(steps=2 * longest + 100))
+        got = run_batch(envs, task.call, decider, Limits(steps=2 * longest + 100))
         for problem, env, mine, teachers in zip(part, envs, got, expected, strict=True):
             right = not mine.runaway and task.result(env) == task.answer(problem)
             answers += right

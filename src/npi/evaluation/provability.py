@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, replace
 
 from npi import tasks
-from npi.proof.repair import Prover, until_proved
-from npi.training.trainer import begin
+from npi.proof.repair import Prover, train_until_proved
+from npi.training.trainer import make_trainer
 
 # The numbers of traces from which others have proved the same programs: sizes, and traces of each size.
 PUBLISHED = {
@@ -29,7 +29,7 @@ class Proof:
     at_once: bool
     proved: bool
     rounds: int
-    failing: int | None  # histories, at the first attempt; none was made if the traces were not learnt
+    failing: int | None  # histories, at the first attempt; none was made if the traces were not learned
     margin: float
     seconds: float
 
@@ -43,8 +43,8 @@ def prove(name: str, seed: int, device: str, examples: int | None = None) -> Pro
     prover = Prover([task])
     for _ in prover.explore():
         pass
-    training = begin([task], seed=seed, device=device)
-    found = [event[name] for event in until_proved(training, prover) if isinstance(event, dict)]
+    training = make_trainer([task], seed=seed, device=device)
+    found = [event[name] for event in train_until_proved(training, prover) if isinstance(event, dict)]
     took = time.perf_counter() - began
     if not found:
         return Proof(name, seed, traces, False, False, 0, None, 0.0, took)

@@ -19,20 +19,20 @@ import numpy as np
 import torch
 
 from npi import tasks
-from npi.language.interpreter import run, run_all
+from npi.language.interpreter import run, run_batch
 from npi.language.memo import Memo
 from npi.language.program import Frame
 from npi.language.task import Task
 from npi.language.trace import Limits
 from npi.network.checkpoint import load_model
 from npi.network.model import NPI
-from npi.network.neural_decider import Neural
+from npi.network.neural_decider import NeuralDecider
 from npi.proof.compiled import compile_histories
 from npi.proof.repair import Prover
-from npi.training.dataset import Lessons
-from npi.training.loss import loss_of
-from npi.training.metrics import outputs
-from npi.training.trainer import Training, begin
+from npi.training.dataset import FrameDataset
+from npi.training.loss import decision_loss
+from npi.training.metrics import batch_logits
+from npi.training.trainer import Trainer, make_trainer
 
 BATCH = 256
 
@@ -64,16 +64,16 @@ def startup() -> Iterator[Row]:
 def rates() -> Iterator[Row]:
     """Steps per second of running and training, on an untrained model: the work is that of a trained one."""
     task = tasks.find("addition", "recursive")
-    training = begin([task], seed=0)
+    training = make_trainer([task], seed=0)
     model = training.model
     bare = _bare(model)
     yield Row(f"bare core, batch {BATCH}", f"{bare:,.0f} steps/s")
-    follows = [task.sample(Random(seed), 40) for seed in range(BATCH)]
-    recorded = {problem: task.demonstrate(problem)[0] for problem in follows}
-    neural = _Led(Neural(model, task.env), [frame for frames in recorded.values() for frame in frames])
-    steps, took = _run(task, follows, neural)
+    matches_teacher = [task.sample(Random(seed), 40) for seed in range(BATCH)]
+    recorded = {problem: task.demonstrate(problem)[0] for problem in matches_teacher}
+    neural = _Led(NeuralDecider(model, task.env), [frame for frames in recorded.values() for frame in frames])
+    steps, took = _run(task, matches_teacher, neural)
     yield _ratio(f"neural running, {BATCH} at once, to the bare core", steps / took, bare, 0.5)
-    steps, took = _run(task, follows[:1], neural)
+    steps, took = _run(task, matches_teacher[:1], neural)
     plain_running = steps / took
     yield Row("neural running, one at a time (plain)", f"{plain_running:,.0f} steps/s")
     yield from _memo(task, plain_running)
@@ -83,17 +83,17 @@ def rates() -> Iterator[Row]:
 class _Led:
     """The network does all of its work at every step, but the decision taken is the teacher's."""
 
-    def __init__(self, neural: Neural, frames: list[Frame]):
+    def __init__(self, neural: NeuralDecider, frames: list[Frame]):
         self.neural, self.teacher = neural, Memo.of(frames)
 
-    def recall(self, seen, call, state):
+    def cached(self, observation, call, state):
         return None
 
-    def decide(self, questions):
-        inner = [(seen, call, state and state[0]) for seen, call, state in questions]
+    def decide(self, queries):
+        inner = [(observation, call, state and state[0]) for observation, call, state in queries]
         answers = []
-        for (seen, call, state), (_, after) in zip(questions, self.neural.decide(inner), strict=True):
-            known = self.teacher.recall(seen, call, state and state[1])
+        for (observation, call, state), (_, after) in zip(queries, self.neural.decide(inner), strict=True):
+            known = self.teacher.cached(observation, call, state and state[1])
             assert known is not None
             answers.append((known[0], (after, known[1])))
         return answers
@@ -101,8 +101,8 @@ class _Led:
 
 def _memo(task: Task, plain: float) -> Iterator[Row]:
     """Memoised running once warm by 256 additions of 1,000 digits, and a very long one, by the shipped model."""
-    memo = Memo(Neural(load_model(), task.env))
-    run_all([task.env.of(task.sample(Random(seed), 1000)) for seed in range(BATCH)], task.call, memo)
+    memo = Memo(NeuralDecider(load_model(), task.env))
+    run_batch([task.env.of(task.sample(Random(seed), 1000)) for seed in range(BATCH)], task.call, memo)
     rates = []
     for seed in range(5):
         env = task.env.of(task.sample(Random(100 + seed), 10_000))
@@ -121,10 +121,10 @@ def _memo(task: Task, plain: float) -> Iterator[Row]:
     )
 
 
-def _training_rates(training: Training, recorded: dict) -> Iterator[Row]:
+def _training_rates(training: Trainer, recorded: dict) -> Iterator[Row]:
     frames = [frame for frames in recorded.values() for frame in frames]
-    env = training.lessons.envs[0]
-    everything = Lessons([(env, frame) for frame in frames], training.lessons.programs)
+    env = training.dataset.envs[0]
+    everything = FrameDataset([(env, frame) for frame in frames], training.dataset.programs)
     optimizer = torch.optim.Adam(training.model.parameters(), 1e-4)
 
     def see(env: str, which: torch.Tensor) -> torch.Tensor:
@@ -133,7 +133,7 @@ def _training_rates(training: Training, recorded: dict) -> Iterator[Row]:
     def plain(frame: int) -> int:
         batch = everything.batch(np.array([frame]))
         optimizer.zero_grad()
-        loss_of(outputs(training.model, everything, batch, see), batch).mean().backward()
+        decision_loss(batch_logits(training.model, everything, batch, see), batch).mean().backward()
         optimizer.step()
         return len(batch.stop)
 
@@ -141,14 +141,14 @@ def _training_rates(training: Training, recorded: dict) -> Iterator[Row]:
     plain_rate = steps / took
     yield Row("training one frame at a time (plain)", f"{plain_rate:,.0f} steps/s")
     lengths: list[int] = []
-    draw = training.draw
+    draw = training.curriculum.sample
 
-    def counted() -> np.ndarray:
-        chosen = draw()
-        lengths.append(int(training.lessons.length[chosen].sum()))
+    def counted(*given, **named) -> np.ndarray:
+        chosen = draw(*given, **named)
+        lengths.append(int(training.dataset.length[chosen].sum()))
         return chosen
 
-    training.draw = counted
+    training.curriculum.sample = counted
     _, took = timed(lambda: [training.update() for _ in range(30)])
     rate = sum(lengths) / took
     yield Row("training in batches, to plain", f"{rate:,.0f} steps/s, {rate / plain_rate:.1f} x")
@@ -158,17 +158,17 @@ def _training_rates(training: Training, recorded: dict) -> Iterator[Row]:
 
 def _bare(model: NPI) -> float:
     """Steps per second of the model's forward pass alone, on random input."""
-    env, fields = next(iter(model.config.encoders.items()))
-    seen = torch.stack([torch.randint(size, (BATCH,)) for size in fields.values()], 1)
-    args = torch.zeros(BATCH, len(model.config.arguments), dtype=torch.long)
+    env, fields = next(iter(model.config.fields.items()))
+    observation = torch.stack([torch.randint(size, (BATCH,)) for size in fields.values()], 1)
+    args = torch.zeros(BATCH, len(model.config.argument_sizes), dtype=torch.long)
     programs = torch.randint(len(model.programs), (BATCH,))
-    zero = torch.zeros(model.config.layers, BATCH, model.config.hidden)
+    zero = torch.zeros(model.config.lstm_layers, BATCH, model.config.lstm_width)
 
     @torch.inference_mode()
     def passes(count: int) -> None:
         state = (zero, zero)
         for _ in range(count):
-            _, state = model.step(env, seen, args, programs, state)
+            _, state = model.step(env, observation, args, programs, state)
 
     passes(10)
     return median(BATCH * 40 / _seconds(lambda: passes(40)) for _ in range(3))
@@ -176,7 +176,7 @@ def _bare(model: NPI) -> float:
 
 def _run(task: Task, problems: list, decider: _Led) -> tuple[int, float]:
     envs = [task.env.of(problem) for problem in problems]
-    traces, took = timed(lambda: run_all(envs, task.call, decider, Limits()))
+    traces, took = timed(lambda: run_batch(envs, task.call, decider, Limits()))
     return sum(len(trace.decisions) for trace in traces), took
 
 
@@ -200,10 +200,10 @@ def compiled() -> Iterator[Row]:
     ):
         task = tasks.find(name)
         if model is None:
-            training = begin([task])
+            training = make_trainer([task])
             for _ in training.run():
                 pass
-            model = training.average
+            model = training.ema_model
         prover = Prover([task])
         for _ in prover.explore():
             pass

@@ -10,9 +10,9 @@ from random import Random
 from npi.evaluation.exercises import EXERCISES
 from npi.language.task import Task
 from npi.network.model import NPI
-from npi.training.metrics import follows
-from npi.training.practice import Gym
-from npi.training.teach import Lesson, TeachConfig, count_wrong, learn, teach
+from npi.training.metrics import matches_teacher
+from npi.training.practice import ProgramSampler
+from npi.training.teach import TeachConfig, TeachingSet, count_wrong, learn, teach
 
 STARTS, OTHERS = 16000, 1000  # states from which a random program is demonstrated, and others on which it is judged
 PROBLEMS = 50  # on which an exercise is judged
@@ -35,7 +35,7 @@ def random_programs(
     model: NPI, task: Task, count: int, seed: int = 0, config: TeachConfig = TeachConfig()
 ) -> Iterator[Attempt]:
     """Teach random programs on a task's environment, each on its own, several side by side."""
-    gym = Gym(task, f"unseen {seed}")
+    gym = ProgramSampler(task, f"unseen {seed}")
     for first in range(0, count, TOGETHER):
         lessons, others = [], []
         for index in range(first, min(first + TOGETHER, count)):
@@ -43,7 +43,7 @@ def random_programs(
             rng = Random(f"{seed} {practice.name}")
             for taken, starts in ((lessons, STARTS), (others, OTHERS)):
                 frames = [(gym.env, frame) for frame in gym.frames(practice, rng, starts)]
-                taken.append(Lesson((practice.name,), frames))
+                taken.append(TeachingSet((practice.name,), frames))
         began = time.perf_counter()
         *_, reached = learn(model, lessons, config, seed)
         each = (time.perf_counter() - began) / len(lessons)
@@ -57,13 +57,13 @@ def exercises(
 ) -> Iterator[Attempt]:
     """Teach exercises, one after the other, each to the model as it is."""
     for task in tasks:
-        if task.env.__name__ not in model.config.encoders:
+        if task.env.__name__ not in model.config.fields:
             continue
         began = time.perf_counter()
         taught = teach(model, task, (), config, seed)
         seconds = time.perf_counter() - began
         sizes = task.sizes[: max(1, len(task.sizes) // 2)]
         each = -(-PROBLEMS // len(sizes))
-        problems = [problem for size in sizes for problem in task.problems(size, each, seed)]
-        held = taught.learnt and all(follows(taught.model, task, problem) for problem in problems)
+        problems = [problem for size in sizes for problem in task.test_problems(size, each, seed)]
+        held = taught.learned and all(matches_teacher(taught.model, task, problem) for problem in problems)
         yield Attempt(task.name, task.env.__name__, taught.frames, taught.wrong, held, seconds)

@@ -32,7 +32,7 @@ def name(call: Call, env: type[Env]) -> str:
 
 @cache
 def _arguments(env: type[Env]) -> tuple[int, ...]:
-    return env.arguments()
+    return env.argument_sizes()
 
 
 def stack(trace: Trace, env: type[Env]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Checking: whether a task can be learnt at all, and if not, every fault found."""
+"""Checking: whether a task can be learned at all, and if not, every fault found."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 
 from npi.language.env import Env
-from npi.language.image import Picture
+from npi.language.image import Image
 from npi.language.program import ACT, Decision, Frame, Observation
 from npi.language.record import record
 from npi.language.task import Task
@@ -18,8 +18,8 @@ from npi.language.trace import Limits, Runaway, walk
 
 
 @dataclass
-class Report:
-    """What `check_task` saw. A task without faults can be learnt."""
+class CheckReport:
+    """What `check_task` saw. A task without faults can be learned."""
 
     task: str
     problems: int = 0
@@ -29,7 +29,9 @@ class Report:
     faults: list[str] = field(default_factory=list)
 
 
-def check_task(task: Task, problems: int = 100, seed: int = 0, limits: Limits = Limits(1_000_000, 10_000)) -> Report:
+def check_task(
+    task: Task, problems: int = 100, seed: int = 0, limits: Limits = Limits(1_000_000, 10_000)
+) -> CheckReport:
     """Run a task's teacher on many problems and report every fault found, all at once."""
     return _Check(task, limits).run(problems, seed)
 
@@ -37,7 +39,7 @@ def check_task(task: Task, problems: int = 100, seed: int = 0, limits: Limits = 
 class _Check:
     def __init__(self, task: Task, limits: Limits):
         self.task, self.limits = task, limits
-        self.report = Report(f"{task.name} ({task.teacher})")
+        self.report = CheckReport(f"{task.name} ({task.teacher})")
         self.seen_faults: set[Hashable] = set()
         self.nodes: dict[Hashable, int] = {}  # histories, as a trie: (parent, observation) -> node
         self.decided: dict[int, Decision] = {}
@@ -50,7 +52,7 @@ class _Check:
             self.seen_faults.add(key)
             self.report.faults.append(text)
 
-    def run(self, problems: int, seed: int) -> Report:
+    def run(self, problems: int, seed: int) -> CheckReport:
         task, report = self.task, self.report
         if not (isinstance(task.env, type) and issubclass(task.env, Env)):
             report.faults.append(f"env is {task.env!r}, but must be a subclass of Env")
@@ -61,8 +63,8 @@ class _Check:
         if report.faults:
             return report
         try:
-            self.fields, self.arguments = task.env.fields(), task.env.arguments()
-            self.shows_picture, self.captions = task.env.shows_picture(), task.env.captions()
+            self.fields, self.arguments = task.env.fields(), task.env.argument_sizes()
+            self.shows_image, self.label_sizes = task.env.shows_image(), task.env.label_sizes()
         except TypeError as error:
             report.faults.append(str(error))
             return report
@@ -91,8 +93,8 @@ class _Check:
 
     def problem(self, size: int, index: int, seed: int) -> Any:
         """Corner cases and random problems, by turns."""
-        corners = self.task.corners(size) if index % 2 else []
-        return corners[index % len(corners)] if corners else self.task.sample(Random(seed + index), size)
+        corner_cases = self.task.corner_cases(size) if index % 2 else []
+        return corner_cases[index % len(corner_cases)] if corner_cases else self.task.sample(Random(seed + index), size)
 
     def recordings(self, problem: Any) -> Iterator[list[Frame]]:
         task = self.task
@@ -102,7 +104,7 @@ class _Check:
         except Exception as error:
             self.fault("of", f"{task.env.__name__}.of({_short(problem)}) raises {_named(error)}")
             return
-        for program in (task.main, *task.also):
+        for program in (task.main, *task.extra_programs):
             try:
                 recording = record(env, program, limits=self.limits)
             except Runaway as error:
@@ -134,8 +136,8 @@ class _Check:
             for args in islice(product(*(range(size) for size in self.arguments)), 1000):
                 self.try_act(env, args)
         for count, (frame, step) in enumerate(walk(recording)):
-            if env.observe() != step.seen:
-                self.around(problem, frame.call.program, env.observe(), step.seen)
+            if env.observe() != step.observation:
+                self.around(problem, frame.call.program, env.observe(), step.observation)
                 return
             if step.decision is not None and step.decision.program == ACT:
                 if count % 17 == 0:
@@ -165,15 +167,15 @@ class _Check:
         except Exception as error:
             self.fault("act", f"{type(env).__name__}.act{args} raises {_named(error)}; act must be total")
 
-    def ranges(self, where: str, seen: Observation) -> None:
-        numbers = seen
-        if self.shows_picture:
-            *numbers, picture = seen
-            if not isinstance(picture, Picture):
+    def ranges(self, where: str, observation: Observation) -> None:
+        numbers = observation
+        if self.shows_image:
+            *numbers, picture = observation
+            if not isinstance(picture, Image):
                 self.fault("picture", f"{where} observes {picture!r} where a Picture is declared")
-            elif not _fits(picture.caption, self.captions):
-                text = f"{where} observes a picture with the caption {picture.caption}, but {self.captions} is declared"
-                self.fault("caption", text)
+            elif not _fits(picture.labels, self.label_sizes):
+                text = f"{where} observes a picture with the labels {picture.labels}, but sizes {self.label_sizes} are declared"
+                self.fault("labels", text)
         for (name, size), value in zip(self.fields.items(), numbers, strict=True):
             if not (isinstance(value, int) and 0 <= value < size):
                 text = f"{where} observes {name} = {value!r}, outside its declared range 0..{size - 1}"
@@ -182,17 +184,17 @@ class _Check:
     def history(self, frame: Frame) -> None:
         program = frame.call.program
         node = self.nodes.setdefault(frame.call, len(self.nodes))
-        for index, (seen, decision) in enumerate(frame.steps):
-            self.ranges(program, seen)
+        for index, (observation, decision) in enumerate(frame.steps):
+            self.ranges(program, observation)
             if decision is not None:
                 for slot, (value, size) in enumerate(zip(decision.args, self.arguments, strict=True)):
                     if not 0 <= value < size:
                         text = f"{program} calls {_decision(decision)}: argument {slot + 1} is outside 0..{size - 1}"
                         self.fault(("argument", program, slot), text)
-            node = self.nodes.setdefault((node, seen), len(self.nodes))
+            node = self.nodes.setdefault((node, observation), len(self.nodes))
             other = self.decided.setdefault(node, decision)
             if other != decision:
-                past = "; ".join(_fields(step.seen) for step in frame.steps[: index + 1][-3:])
+                past = "; ".join(_fields(step.observation) for step in frame.steps[: index + 1][-3:])
                 self.fault(
                     ("dishonest", program),
                     f"{program} decides differently after the same history: once {_decision(other)}, once "
@@ -209,9 +211,9 @@ def _decision(decision: Decision) -> str:
     return "return" if decision is None else f"{decision.program}{decision.args}"
 
 
-def _fields(seen: Observation) -> str:
-    names = getattr(seen, "_fields", range(len(seen)))
-    return ", ".join(f"{name}={value}" for name, value in zip(names, seen, strict=True))
+def _fields(observation: Observation) -> str:
+    names = getattr(observation, "_fields", range(len(observation)))
+    return ", ".join(f"{name}={value}" for name, value in zip(names, observation, strict=True))
 
 
 def _short(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Environments, tasks, and the check that a task can be learnt at all.
+"""Environments, tasks, and the check that a task can be learned at all.
 
 An environment declares its ranges where it is annotated, and nowhere else:
 
@@ -10,7 +10,7 @@ An environment declares its ranges where it is annotated, and nowhere else:
         def act(self, op: Annotated[int, range(2)], row: ..., value: ...) -> None: ...
 
 A teacher is honest if each decision follows from the frame so far: the program, its arguments and what was observed in
-this frame. A dishonest teacher cannot be learnt by any network; `check_task` says so before training.
+this frame. A dishonest teacher cannot be learned by any network; `check_task` says so before training.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from typing import Any, get_type_hints
 
 from npi.language.graph import GraphKind
-from npi.language.image import Picture
+from npi.language.image import Image
 from npi.language.program import ACT, ARGS, Observation
 from npi.language.tape import TapeKind
 
@@ -59,28 +59,28 @@ class Env(ABC):
     def fields(cls) -> dict[str, int]:
         """The name and number of values of each field of the observation, but for a picture."""
         hints = cls._seen()
-        return _ranges(cls, "observe", {name: hint for name, hint in hints.items() if hint is not Picture})
+        return _ranges(cls, "observe", {name: hint for name, hint in hints.items() if hint is not Image})
 
     @classmethod
-    def shows_picture(cls) -> bool:
+    def shows_image(cls) -> bool:
         """Whether the last field of the observation is a picture."""
-        pictures = [index for index, hint in enumerate(cls._seen().values()) if hint is Picture]
+        pictures = [index for index, hint in enumerate(cls._seen().values()) if hint is Image]
         if pictures and pictures != [len(cls._seen()) - 1]:
             raise TypeError(f"{cls.__name__}.observe: there can be one picture, as the last field")
         return bool(pictures)
 
     @classmethod
-    def captions(cls) -> tuple[int, ...]:
+    def label_sizes(cls) -> tuple[int, ...]:
         """How many values each number of its pictures' captions has, where they have any."""
         return ()
 
     @classmethod
     def _seen(cls) -> dict[str, Any]:
-        seen = get_type_hints(cls.observe, include_extras=True).get("return")
-        return get_type_hints(seen, include_extras=True) if seen is not None else {}
+        observation = get_type_hints(cls.observe, include_extras=True).get("return")
+        return get_type_hints(observation, include_extras=True) if observation is not None else {}
 
     @classmethod
-    def arguments(cls) -> tuple[int, ...]:
+    def argument_sizes(cls) -> tuple[int, ...]:
         """The number of values of each of the three arguments of `act`."""
         hints = get_type_hints(cls.act, include_extras=True)
         names = [name for name in inspect.signature(cls.act).parameters if name != "self"]

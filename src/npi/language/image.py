@@ -1,4 +1,4 @@
-"""Pictures: what an environment shows beside its fields of small integers."""
+"""Images: what an environment may show beside its fields of small integers."""
 
 from __future__ import annotations
 
@@ -8,33 +8,34 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-SIDE = 128
+IMAGE_SIDE = 128  # pixels; the paper's
 
 
-class Picture:
-    """Pixels [SIDE, SIDE, 4], RGBA in bytes. Pictures with equal pixels are equal, so they can be part of a history.
+class Image:
+    """RGBA pixels [IMAGE_SIDE, IMAGE_SIDE, 4] in bytes. Images with equal pixels are equal: they are part of histories.
 
-    Only the colours are seen. Alpha marks the object: training may put other surroundings behind it. The caption is
-    what a teacher says of the picture, as small integers: training asks the network to say the same, and never shows
-    it.
+    A network sees the colours alone. Alpha marks the object, so that augmentation can replace the background. `labels`
+    are auxiliary labels, small integers that training may predict from the image; they are never shown either.
     """
 
-    __slots__ = ("caption", "digest", "pixels")
+    __slots__ = ("digest", "labels", "pixels")
 
-    def __init__(self, pixels: np.ndarray, caption: tuple[int, ...] = ()):
-        if pixels.dtype != "uint8" or pixels.shape != (SIDE, SIDE, 4):
-            raise ValueError(f"a picture is [{SIDE}, {SIDE}, 4] in bytes, but this is {pixels.shape} of {pixels.dtype}")
-        self.pixels, self.caption = pixels, caption
+    def __init__(self, pixels: np.ndarray, labels: tuple[int, ...] = ()):
+        if pixels.dtype != "uint8" or pixels.shape != (IMAGE_SIDE, IMAGE_SIDE, 4):
+            raise ValueError(
+                f"an image is [{IMAGE_SIDE}, {IMAGE_SIDE}, 4] in bytes, but this is {pixels.shape} of {pixels.dtype}"
+            )
+        self.pixels, self.labels = pixels, labels
         self.digest = hashlib.blake2b(pixels.tobytes(), digest_size=16).digest()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Picture) and self.digest == other.digest
+        return isinstance(other, Image) and self.digest == other.digest
 
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def __deepcopy__(self, memo: Any) -> Picture:
-        return self  # never changed, so never copied
+    def __deepcopy__(self, memo: Any) -> Image:
+        return self  # images never change, so they are never copied
 
     def __repr__(self) -> str:
-        return f"Picture({self.digest.hex()[:8]})"
+        return f"Image({self.digest.hex()[:8]})"

@@ -22,33 +22,33 @@ from npi.language.env import Env
 from npi.language.program import ACT, Call, Decision, Observation
 from npi.language.trace import Limits, Runaway, Trace
 
-State: TypeAlias = Any  # belongs to the decider; None at the start of a frame
-Question: TypeAlias = tuple[Observation, Call, State]
-Answer: TypeAlias = tuple[Decision, State]
+FrameState: TypeAlias = Any  # belongs to the decider; None at the start of a frame
+Query: TypeAlias = tuple[Observation, Call, FrameState]
+Reply: TypeAlias = tuple[Decision, FrameState]
 
 
 class Decider(Protocol):
     """Who answers the interpreter's questions."""
 
-    def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
+    def cached(self, observation: Observation, call: Call, state: FrameState) -> Reply | None:
         """The answer to one question if it is at hand, without thinking."""
         ...
 
-    def decide(self, questions: list[Question]) -> list[Answer]:
+    def decide(self, queries: list[Query]) -> list[Reply]:
         """The answers to several questions at once, each from a run of its own."""
         ...
 
 
-def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Generator[Question, Answer, None]:
+def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Generator[Query, Reply, None]:
     """Run `trace.call` on an environment, appending each decision to the trace.
 
     Yields the questions that the decider cannot answer from memory, and is sent the answers.
     """
-    call, state, seen = trace.call, None, env.observe()
-    stack: list[tuple[Call, State]] = []
-    recall, decided = decider.recall, trace.decisions.append
+    call, state, observation = trace.call, None, env.observe()
+    stack: list[tuple[Call, FrameState]] = []
+    cached, decided = decider.cached, trace.decisions.append
     for _ in range(limits.steps):
-        decision, state = recall(seen, call, state) or (yield seen, call, state)
+        decision, state = cached(observation, call, state) or (yield observation, call, state)
         decided(decision)
         if decision is None:
             if not stack:
@@ -56,7 +56,7 @@ def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Gener
             call, state = stack.pop()
         elif decision.program == ACT:
             env.act(*decision.args)
-            seen = env.observe()
+            observation = env.observe()
         else:
             stack.append((call, state))
             if len(stack) >= limits.depth:
@@ -66,30 +66,30 @@ def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Gener
     trace.runaway = f"step limit of {limits.steps:,} reached"
 
 
-def run_all(envs: Sequence[Env], call: Call, decider: Decider, limits: Limits = Limits()) -> list[Trace]:
+def run_batch(envs: Sequence[Env], call: Call, decider: Decider, limits: Limits = Limits()) -> list[Trace]:
     """Run one program on many environments side by side, asking the decider about all of them at once.
 
     A run that reaches a limit ends with its `runaway` set; the others go on.
     """
     traces = [Trace(call, []) for _ in envs]
     live = [interpret(env, trace, decider, limits) for env, trace in zip(envs, traces, strict=True)]
-    answers: list[Answer | None] = [None] * len(live)  # None starts a generator
+    answers: list[Reply | None] = [None] * len(live)  # None starts a generator
     while live:
-        waiting, questions = [], []
+        waiting, queries = [], []
         for interpreter, answer in zip(live, answers, strict=True):
             try:
-                questions.append(interpreter.send(answer))  # pyright: ignore[reportArgumentType]
+                queries.append(interpreter.send(answer))  # pyright: ignore[reportArgumentType]
             except StopIteration:
                 continue
             waiting.append(interpreter)
         live = waiting
-        answers = list(decider.decide(questions)) if questions else []
+        answers = list(decider.decide(queries)) if queries else []
     return traces
 
 
 def run(env: Env, call: Call, decider: Decider, limits: Limits = Limits()) -> Trace:
     """Run one program on one environment; raise `Runaway` if it reaches a limit."""
-    [trace] = run_all([env], call, decider, limits)
+    [trace] = run_batch([env], call, decider, limits)
     if trace.runaway:
         raise Runaway(trace)
     return trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from npi.language.interpreter import Answer, Decider, Question, State
+from npi.language.interpreter import Decider, FrameState, Query, Reply
 from npi.language.program import Call, Decision, Frame, Observation
 
 
@@ -13,7 +13,7 @@ class _Node:
 
     __slots__ = ("after", "state")
 
-    def __init__(self, state: State):
+    def __init__(self, state: FrameState):
         self.state = state
         # What was decided after one more observation, and that longer history. Nothing points back: a trie let go is
         # freed at once, and does not wait, with the states it holds, for the garbage collector.
@@ -39,45 +39,47 @@ class Memo:
         memo = Memo(_Nobody())
         for frame in frames:
             node = memo.root(frame.call)
-            for seen, decision in frame.steps:
-                known, node = node.after.get(seen) or memo.keep(node, seen, decision, None)
+            for observation, decision in frame.steps:
+                known, node = node.after.get(observation) or memo.keep(node, observation, decision, None)
                 if known != decision:
                     raise ValueError(f"{frame.call.program} decides differently after the same history; see check_task")
         return memo
 
-    def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
+    def cached(self, observation: Observation, call: Call, state: FrameState) -> Reply | None:
         if state is not None:
-            return state.after.get(seen)
+            return state.after.get(observation)
         node = self.first.get(call)
-        return None if node is None else node.after.get(seen)
+        return None if node is None else node.after.get(observation)
 
-    def decide(self, questions: list[Question]) -> list[Answer]:
-        if self.held + len(questions) > self.capacity:
+    def decide(self, queries: list[Query]) -> list[Reply]:
+        if self.held + len(queries) > self.capacity:
             self.first, self.held = {}, 0
-        nodes = [node or self.root(call) for _, call, node in questions]
-        asked: dict[tuple[int, Observation], Question] = {}  # two runs may ask the same: then the decider is asked once
-        for node, (seen, call, _) in zip(nodes, questions, strict=True):
-            asked.setdefault((id(node), seen), (seen, call, node.state))
+        nodes = [node or self.root(call) for _, call, node in queries]
+        asked: dict[tuple[int, Observation], Query] = {}  # two runs may ask the same: then the decider is asked once
+        for node, (observation, call, _) in zip(nodes, queries, strict=True):
+            asked.setdefault((id(node), observation), (observation, call, node.state))
         decided = dict(zip(asked, self.decider.decide(list(asked.values())), strict=True))
         return [
-            node.after.get(seen) or self.keep(node, seen, *decided[id(node), seen])
-            for node, (seen, _, _) in zip(nodes, questions, strict=True)
+            node.after.get(observation) or self.keep(node, observation, *decided[id(node), observation])
+            for node, (observation, _, _) in zip(nodes, queries, strict=True)
         ]
 
     def root(self, call: Call) -> _Node:
         """The history of a frame that has observed nothing yet."""
         return self.first.get(call) or self.first.setdefault(call, _Node(None))
 
-    def keep(self, node: _Node, seen: Observation, decision: Decision, state: State) -> tuple[Decision, _Node]:
+    def keep(
+        self, node: _Node, observation: Observation, decision: Decision, state: FrameState
+    ) -> tuple[Decision, _Node]:
         self.held += 1
-        answer = node.after[seen] = (decision, _Node(state))
+        answer = node.after[observation] = (decision, _Node(state))
         return answer
 
 
 class _Nobody:
-    def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
+    def cached(self, observation: Observation, call: Call, state: FrameState) -> Reply | None:
         return None
 
-    def decide(self, questions: list[Question]) -> list[Answer]:
-        seen, call, _ = questions[0]
-        raise LookupError(f"no recorded frame of {call.program}{call.args} goes on with the observation {seen}")
+    def decide(self, queries: list[Query]) -> list[Reply]:
+        observation, call, _ = queries[0]
+        raise LookupError(f"no recorded frame of {call.program}{call.args} goes on with the observation {observation}")

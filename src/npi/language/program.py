@@ -42,7 +42,7 @@ Decision: TypeAlias = Call | None
 class Step(NamedTuple):
     """What a frame observed, and what it then decided."""
 
-    seen: Observation
+    observation: Observation
     decision: Decision
 
 
@@ -63,7 +63,7 @@ class Program(Protocol):
 
 
 # While an environment is recorded, every call of a program on it goes through its recorder.
-class Watcher(Protocol):
+class CallHandler(Protocol):
     """Who is told of calls instead of their being made."""
 
     env: Any
@@ -71,7 +71,7 @@ class Watcher(Protocol):
     def call(self, program: Program, args: tuple[int, ...]) -> None: ...
 
 
-_recorder: ContextVar[Watcher | None] = ContextVar("recorder", default=None)
+_recorder: ContextVar[CallHandler | None] = ContextVar("recorder", default=None)
 
 
 @overload
@@ -123,7 +123,7 @@ ACT = act.name
 
 
 @contextmanager
-def watched_by(watcher: Watcher) -> Iterator[None]:
+def handle_calls(watcher: CallHandler) -> Iterator[None]:
     """While this lasts, calls of programs on the watcher's environment are handed to the watcher."""
     token = _recorder.set(watcher)
     try:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from npi.language.program import ARGS, Call, Decision, Frame, Program, Step, act, watched_by
+from npi.language.program import ARGS, Call, Decision, Frame, Program, Step, act, handle_calls
 from npi.language.trace import Limits, Runaway, Trace
 
 
 class _Recorder:
     def __init__(self, env: Any, limits: Limits):
         self.env, self.limits = env, limits
-        self.seen = env.observe()  # observed anew after each act: nothing else changes the environment
+        self.observation = env.observe()  # observed anew after each act: nothing else changes the environment
         self.programs: dict[str, Program] = {}
         self.calls: dict[tuple[Program, tuple[int, ...]], Call] = {}
         self.frames: list[tuple[Call, list[Step]]] = []
@@ -25,7 +25,7 @@ class _Recorder:
             self.step(call)
         if program is act:
             self.env.act(*call.args)
-            self.seen = self.env.observe()
+            self.observation = self.env.observe()
             return
         if len(self.open) >= self.limits.depth:
             raise Runaway(self.trace(f"depth limit of {self.limits.depth:,} calls reached"))
@@ -48,7 +48,7 @@ class _Recorder:
         return call
 
     def step(self, decision: Decision) -> None:
-        self.open[-1].append(Step(self.seen, decision))
+        self.open[-1].append(Step(self.observation, decision))
         self.steps += 1
         if self.steps > self.limits.steps:
             raise Runaway(self.trace(f"step limit of {self.limits.steps:,} reached"))
@@ -112,7 +112,7 @@ def _watch(recorder: _Recorder | _Counter, program: Program, args: tuple[int, ..
     python_limit = sys.getrecursionlimit()
     try:
         sys.setrecursionlimit(max(python_limit, 4 * recorder.limits.depth + 1000))
-        with watched_by(recorder):
+        with handle_calls(recorder):
             program(recorder.env, *args)
     finally:
         sys.setrecursionlimit(python_limit)

@@ -1,4 +1,4 @@
-"""Environments, tasks, and the check that a task can be learnt at all.
+"""Environments, tasks, and the check that a task can be learned at all.
 
 An environment declares its ranges where it is annotated, and nowhere else:
 
@@ -10,7 +10,7 @@ An environment declares its ranges where it is annotated, and nowhere else:
         def act(self, op: Annotated[int, range(2)], row: ..., value: ...) -> None: ...
 
 A teacher is honest if each decision follows from the frame so far: the program, its arguments and what was observed in
-this frame. A dishonest teacher cannot be learnt by any network; `check_task` says so before training.
+this frame. A dishonest teacher cannot be learned by any network; `check_task` says so before training.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Task(Generic[Problem, Answer]):
     sizes, examples which sizes are demonstrated in training, and how many problems of each
     corners         the problems of a size that a random sample would miss
     also            programs taught although `main` does not call them; each is demonstrated after `main` returned
-    judged_on       a random problem of a given size to judge by, where it must not be one that training may show
+    sample_test       a random problem of a given size to judge by, where it must not be one that training may show
     prepare         work to be done before recording; yields how much is done, and of how much
     builds_on       programs of other tasks that it calls: whoever is to be taught it must know them
     """
@@ -58,9 +58,9 @@ class Task(Generic[Problem, Answer]):
     show: Callable[[Answer], str]
     sizes: Sequence[int]
     examples: int
-    corners: Callable[[int], list[Problem]] = lambda size: []
-    also: tuple[Program, ...] = ()
-    judged_on: Callable[[Random, int], Problem] | None = None
+    corner_cases: Callable[[int], list[Problem]] = lambda size: []
+    extra_programs: tuple[Program, ...] = ()
+    sample_test: Callable[[Random, int], Problem] | None = None
     prepare: Callable[[], Iterator[tuple[int, int]]] | None = None
     builds_on: tuple[Program, ...] = ()
 
@@ -72,20 +72,20 @@ class Task(Generic[Problem, Answer]):
     def demonstrate(self, problem: Problem, limits: Limits = Limits()) -> list[list[Frame]]:
         """The recordings of a problem: `main`'s first, then one for each program in `also`."""
         env = self.env.of(problem)
-        return [record(env, program, limits=limits) for program in (self.main, *self.also)]
+        return [record(env, program, limits=limits) for program in (self.main, *self.extra_programs)]
 
-    def examples_of(self, seed: int) -> Iterator[Problem]:
+    def training_problems(self, seed: int) -> Iterator[Problem]:
         """The problems demonstrated in training: `examples` of each size."""
         rng = Random(f"{self.name} {seed}")
         for size in self.sizes:
             for _ in range(self.examples):
                 yield self.sample(rng, size)
 
-    def problems(self, size: int, count: int, seed: int) -> list[Problem]:
+    def test_problems(self, size: int, count: int, seed: int) -> list[Problem]:
         """Problems of a size to judge by: its corners first, the rest random."""
         rng = Random(f"judge {self.name} {size} {seed}")
-        corners = self.corners(size)[:count]
-        return corners + [(self.judged_on or self.sample)(rng, size) for _ in range(count - len(corners))]
+        corner_cases = self.corner_cases(size)[:count]
+        return corner_cases + [(self.sample_test or self.sample)(rng, size) for _ in range(count - len(corner_cases))]
 
 
 def distinct_frames(task: Task, problems: Iterator[Any] | Sequence[Any]) -> dict[Frame, int]:

@@ -1,9 +1,9 @@
-"""Models and training runs on disk: safetensors and JSON, never pickle.
+"""Models on disk: safetensors and JSON, never pickle.
 
 A model is a folder:
     config.json         enough to rebuild the network: its configuration, programs, tasks and how it was trained
     model.safetensors   its weights
-    training.safetensors   while it can still be resumed: all of a training run, in one file
+    MODEL_CARD.md       the same for readers
 
 Every file is written beside its place and then moved into it, so a crash or a full disk leaves the last good one.
 """
@@ -25,29 +25,30 @@ from torch.nn import Module
 from npi.errors import BadInput
 from npi.files import write
 from npi.network.model import NPI, ModelConfig
-from npi.network.pretrained import SHIPPED
+from npi.network.pretrained import DEFAULT_MODEL
 
-FORMAT = 1
-CONFIG, WEIGHTS, TRAINING, CARD = "config.json", "model.safetensors", "training.safetensors", "MODEL_CARD.md"
+FORMAT = 2  # 1: before version 0.2
+CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "MODEL_CARD.md"
 
 
-def save_model(model: NPI, folder: Path, training: Mapping[str, Any]) -> None:
-    """Write a model; `training` says how it came to be."""
+def save_model(model: NPI, folder: Path, training_info: Mapping[str, Any] | None = None) -> None:
+    """Write a model; `training_info` says how it was trained, as far as that differs from what the model says."""
     description = {
         "format": FORMAT,
         "model": asdict(model.config),
         "programs": model.programs,
         "generations": model.generations,
         "tasks": model.tasks,
-        "training": dict(training),
+        "training": dict(model.training_info if training_info is None else training_info),
     }
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     write(folder / WEIGHTS, save(tensors))
     write(folder / CONFIG, (json.dumps(description, indent=2) + "\n").encode())
+    write(folder / CARD, model_card(description).encode())
 
 
-def describe(folder: Path) -> dict[str, Any]:
-    """What config.json says of a model, checked."""
+def read_description(folder: Path) -> dict[str, Any]:
+    """The contents of a model's config.json, checked."""
     path = folder / CONFIG
     if not path.is_file():
         raise BadInput(
@@ -62,41 +63,40 @@ def describe(folder: Path) -> dict[str, Any]:
         if not isinstance(description, dict) or not isinstance(description.get(key), kind):
             raise BadInput(f"{path} does not describe a model of this package: it says nothing usable under {key!r}")
     if description["format"] != FORMAT:
-        raise BadInput(f"{path} has format {description['format']}; this version reads format {FORMAT}")
+        raise BadInput(
+            f"{path} has format {description['format']}; this version reads format {FORMAT}. Train the model anew, or "
+            f"use the version of npi that wrote it"
+        )
     return description
 
 
-def load_model(folder: str | Path = SHIPPED, device: str | torch.device = "cpu") -> NPI:
+def load_model(folder: str | Path = DEFAULT_MODEL, device: str | torch.device = "cpu") -> NPI:
+    """The model in a folder."""
     folder = Path(folder)
-    description = describe(folder)
+    description = read_description(folder)
     try:
         config: dict[str, Any] = description["model"]
-        _check_known(ModelConfig, config, folder / CONFIG)
+        check_known_keys(ModelConfig, config, folder / CONFIG)
         config = {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
-        config["captions"] = {env: tuple(sizes) for env, sizes in config.get("captions", {}).items()}
+        config["label_sizes"] = {env: tuple(sizes) for env, sizes in config.get("label_sizes", {}).items()}
         model = NPI(ModelConfig(**config), description["programs"])
-        model.generations = [int(born) for born in description.get("generations", [0] * len(model.programs))]
+        model.generations = [int(number) for number in description.get("generations", [0] * len(model.programs))]
         model.tasks = dict(description["tasks"])
-        model.history = dict(description["training"])
+        model.training_info = dict(description["training"])
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:
         raise BadInput(f"{folder / CONFIG} does not describe a model of this version: {error}") from error
-    tensors, _ = _read(folder / WEIGHTS)
-    _fill(model, tensors, folder / WEIGHTS)
+    tensors, _ = read_tensors(folder / WEIGHTS)
+    fill(model, tensors, folder / WEIGHTS)
     return model.to(device).eval()
 
 
-def save_pretrained(model: NPI, folder: Path) -> None:
-    """Write a model with what is known of its training, and a card for readers."""
-    save_model(model, folder, model.history)
-    write(folder / CARD, card(describe(folder)).encode())
-
-
 def load_pretrained(folder_or_repository: str | Path, device: str | torch.device = "cpu") -> NPI:
+    """The model in a folder or, if there is no such folder, in a repository of the Hugging Face hub."""
     if Path(folder_or_repository).is_dir():
         return load_model(folder_or_repository, device)
     name = str(folder_or_repository)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
-        raise BadInput(f"there is no folder {name}, and it is no repository of a hub, such as someone/a-model")
+        raise BadInput(f"there is no folder {name}, and it is no hub repository either, such as someone/a-model")
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
@@ -109,8 +109,8 @@ def load_pretrained(folder_or_repository: str | Path, device: str | torch.device
         raise BadInput(f"there is no folder {name}, and the hub did not give it: {error}") from error
 
 
-def card(description: Mapping[str, Any]) -> str:
-    """A model in a reader's words, as far as its description goes."""
+def model_card(description: Mapping[str, Any]) -> str:
+    """A model for readers, as far as its description goes."""
     tasks = ", ".join(f"{name} ({teacher} teacher)" for name, teacher in description["tasks"].items())
     training = description["training"]
     facts = "".join(f"- {key}: {value}\n" for key, value in training.items() if not isinstance(value, dict | list))
@@ -120,22 +120,22 @@ def card(description: Mapping[str, Any]) -> str:
         f"# A Neural Programmer-Interpreter\n\n"
         f"Tasks: {tasks or 'none'}.\n\n"
         f"Programs: {', '.join(description['programs'])}.\n\n"
-        f"Load it with `npi.NPI.from_pretrained(FOLDER)`, run it with `npi run TASK ... --model FOLDER`.\n\n"
+        f"Load it with `npi.load(FOLDER)`, run it with `npi run TASK ... --model FOLDER`.\n\n"
         f"## Training\n\n{facts}{f'- configuration: {settings}' if settings else ''}\n"
     )
 
 
-def _check_known(kind: type, config: Mapping[str, Any], where: object) -> None:
+def check_known_keys(kind: type, config: Mapping[str, Any], where: object) -> None:
+    """Raise BadInput if a configuration has keys that this version does not know."""
     known = {field.name for field in fields(kind)}
-    if odd := sorted(set(config) - known):
-        raise BadInput(f"{where} was made by another version: it has settings this one does not know: {', '.join(odd)}")
+    if unknown := sorted(set(config) - known):
+        raise BadInput(
+            f"{where} was written by another version: it has settings this one does not know: {', '.join(unknown)}"
+        )
 
 
-def _part(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-
-
-def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a safetensors file, and the text beside them."""
     if not path.is_file():
         raise BadInput(f"{path} is missing; the folder is not a whole model: copy it again or train it anew")
     try:
@@ -145,17 +145,19 @@ def _read(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         raise BadInput(f"{path} is damaged or foreign ({error}): copy it again or train it anew") from error
 
 
-def _fill(model: Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    wanted = {name: tuple(tensor.shape) for name, tensor in model.state_dict().items()}
+def fill(module: Module, tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Load tensors into a module; names and shapes must be the module's own."""
+    wanted = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if wanted != found:
         odd = sorted(set(wanted.items()) ^ set(found.items()))[0][0]
         raise BadInput(
             f"{path} does not hold the weights its description asks for: {odd} should be {wanted.get(odd, 'absent')} "
-            f"and is {found.get(odd, 'absent')}. It belongs to another model, or was made by an earlier version"
+            f"and is {found.get(odd, 'absent')}. It belongs to another model, or was written by an earlier version"
         )
-    model.load_state_dict(dict(tensors))
+    module.load_state_dict(dict(tensors))
 
 
 def holds_model(folder: Path) -> bool:
-    return any((folder / name).exists() for name in (CONFIG, WEIGHTS, TRAINING))
+    """Whether a folder has any file of a model in it."""
+    return any((folder / name).exists() for name in (CONFIG, WEIGHTS))

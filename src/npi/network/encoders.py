@@ -1,7 +1,7 @@
-"""Encoders: what an environment shows, as a vector (the paper's f_enc). Each belongs to one environment.
+"""Encoders: an observation as a vector (the paper's f_enc). Each environment has its own.
 
-Axes: B questions, F fields of the observation, A arguments, D width of the state encoding, I pictures, H their side, G
-width of what is seen in a picture, C numbers of its caption.
+Axes: B steps, F fields of the observation, A arguments, D width of the state encoding, I images, H their side,
+G width of the image features.
 """
 
 from __future__ import annotations
@@ -12,68 +12,79 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
+FIELD_INIT_STD = 0.1  # larger rows make the encoder memorise combinations of fields instead of combining them
+CONTRAST_FLOOR = 0.05  # added to an image's standard deviation, so that a plain image is not amplified into noise
+
 
 class FieldEncoder(nn.Module):
-    """One-hot fields and arguments and what a picture shows, through an MLP: s_t = f_enc(e_t, a_t), equation 1."""
+    """Embeds one-hot fields and arguments, adds image features if there are any: s_t = f_enc(e_t, a_t), equation 1."""
 
     offsets: Tensor
 
-    def __init__(self, fields: Mapping[str, int], arguments: Sequence[int], glimpse: int, hidden: int, width: int):
+    def __init__(
+        self,
+        fields: Mapping[str, int],
+        argument_sizes: Sequence[int],
+        image_width: int,
+        hidden_width: int,
+        state_width: int,
+    ):
         super().__init__()
-        sizes = [*fields.values(), *arguments]
-        self.fields = dict(fields)
-        # A product with concatenated one-hot vectors is a sum of rows: look the rows up instead.
-        self.rows = nn.EmbeddingBag(sum(sizes), hidden, mode="sum")
-        nn.init.normal_(self.rows.weight, std=0.1)  # small: larger rows are learnt by heart, combination by combination
-        self.bias = nn.Parameter(torch.zeros(hidden))
-        self.glimpse = nn.Linear(glimpse, hidden, bias=False) if glimpse else None
-        self.out = nn.Linear(hidden, width)
-        offsets = torch.tensor([0, *sizes[:-1]]).cumsum(0)
-        self.register_buffer("offsets", offsets, persistent=False)
+        sizes = [*fields.values(), *argument_sizes]
+        # The product of a matrix with concatenated one-hot vectors is a sum of its rows, so look the rows up.
+        self.rows = nn.EmbeddingBag(sum(sizes), hidden_width, mode="sum")
+        nn.init.normal_(self.rows.weight, std=FIELD_INIT_STD)
+        self.bias = nn.Parameter(torch.zeros(hidden_width))
+        self.image = nn.Linear(image_width, hidden_width, bias=False) if image_width else None
+        self.out = nn.Linear(hidden_width, state_width)
+        self.register_buffer("offsets", torch.tensor([0, *sizes[:-1]]).cumsum(0), persistent=False)
 
     def forward(
-        self, seen: Int[Tensor, "B F"], args: Int[Tensor, "B A"], glimpse: Float[Tensor, "B G"] | None = None
+        self,
+        observation: Int[Tensor, "B F"],
+        args: Int[Tensor, "B A"],
+        image_features: Float[Tensor, "B G"] | None = None,
     ) -> Float[Tensor, "B D"]:
-        hidden = self.rows(torch.cat([seen, args], 1) + self.offsets) + self.bias
-        if self.glimpse is not None and glimpse is not None:
-            hidden = hidden + self.glimpse(glimpse)
+        hidden = self.rows(torch.cat([observation, args], 1) + self.offsets) + self.bias
+        if self.image is not None and image_features is not None:
+            hidden = hidden + self.image(image_features)
         return self.out(torch.relu(hidden))
 
 
-class PictureEncoder(nn.Module):
+class ImageEncoder(nn.Module):
     """Three passes of stride-2 convolution and pooling, as in the paper (its f_CNN).
 
-    Only the first pooling shrinks the picture. If all three do, a side of 128 ends as 2 x 2 cells, too few to tell
-    neighbouring poses apart; like this it ends as 8 x 8.
+    Only the first pooling halves the image. If all three did, 128 x 128 pixels would end as 2 x 2 cells, too few to tell
+    neighbouring poses apart; this way they end as 8 x 8.
 
-    Where pictures have captions, what is seen in a picture is what would be said of it: the probabilities of each
-    number of its caption, and nothing else. From these few numbers the core learns what it does not from many free
-    ones.
+    If the environment has auxiliary labels, the image features are a bottleneck: the predicted class probabilities of
+    each label, and nothing else. From these few numbers the core learns what it does not learn from free features.
     """
 
-    def __init__(self, side: int, channels: Sequence[int], features: int, captions: Sequence[int]):
+    def __init__(self, side: int, channels: Sequence[int], feature_width: int, label_sizes: Sequence[int]):
         super().__init__()
         pools = (nn.MaxPool2d(2), nn.MaxPool2d(3, stride=1, padding=1), nn.MaxPool2d(3, stride=1, padding=1))
-        passes: list[nn.Module] = []
+        layers: list[nn.Module] = []
         for before, after, kernel, pool in zip((3, *channels), channels, (5, 5, 3), pools, strict=False):
             convolution = nn.Conv2d(before, after, kernel, stride=2, padding=kernel // 2)
-            passes += [convolution, pool, nn.BatchNorm2d(after), nn.ReLU()]
-        self.passes = nn.Sequential(*passes)
-        self.features = nn.Linear((side // 16) ** 2 * channels[-1], features)
-        self.captions = list(captions)
-        self.caption = nn.Linear(features, sum(captions)) if captions else None
+            layers += [convolution, pool, nn.BatchNorm2d(after), nn.ReLU()]
+        self.convolutions = nn.Sequential(*layers)
+        cells = (side // 16) ** 2  # three convolutions and one pooling halve the side four times
+        self.features = nn.Linear(cells * channels[-1], feature_width)
+        self.label_sizes = list(label_sizes)
+        self.label_head = nn.Linear(feature_width, sum(label_sizes)) if label_sizes else None
 
-    def forward(self, colours: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
-        # Light differs from picture to picture: what counts is how a pixel differs from the rest of its picture.
-        some = colours[:, :, ::4, ::4]
-        mean, spread = some.mean((1, 2, 3), keepdim=True), some.std((1, 2, 3), keepdim=True) + 0.05
-        centred = colours.contiguous(memory_format=torch.channels_last).sub(mean).div_(spread)
-        features = torch.relu(self.features(self.passes(centred).flatten(1)))
-        if self.caption is None:
+    def forward(self, rgb: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
+        # Lighting differs between images, so normalise each by its own mean and spread; every fourth pixel is enough.
+        sample = rgb[:, :, ::4, ::4]
+        mean, spread = sample.mean((1, 2, 3), keepdim=True), sample.std((1, 2, 3), keepdim=True) + CONTRAST_FLOOR
+        normalised = rgb.contiguous(memory_format=torch.channels_last).sub(mean).div_(spread)
+        features = torch.relu(self.features(self.convolutions(normalised).flatten(1)))
+        if self.label_head is None:
             return features
-        return torch.cat([logits.softmax(1) for logits in self.caption(features).split(self.captions, dim=1)], 1)
+        return torch.cat([logits.softmax(1) for logits in self.label_head(features).split(self.label_sizes, dim=1)], 1)
 
 
-def colours(pictures: UInt8[Tensor, "I 4 H H"]) -> Float[Tensor, "I 3 H H"]:
-    """What is seen of pictures: their colours, in 0..1."""
-    return pictures[:, :3].float() / 255
+def to_rgb(pixels: UInt8[Tensor, "I 4 H H"]) -> Float[Tensor, "I 3 H H"]:
+    """The colours of RGBA images, scaled to 0..1. Alpha is for augmentation alone and is never shown to a network."""
+    return pixels[:, :3].float() / 255

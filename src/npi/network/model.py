@@ -3,18 +3,17 @@
 State goes in and comes out; the model itself remembers nothing between steps. docs/paper-map.md names the line of each
 equation. Axes:
 
-B  steps taken together             D  width of the state encoding s_t      N  programs in memory
+B  steps computed together          D  width of the state encoding s_t      N  programs in memory
 T  time steps of frames             P  width of a program embedding p_t     K  width of a program key k_t
 L  LSTM layers                      M  LSTM width                           F  fields of an observation
-A  arguments of a call              J  frames side by side                  I  pictures
-H  side of a picture                G  width of what is seen in one
+A  arguments of a call              J  frames side by side                  I  images
+H  side of an image                 G  width of the image features
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -25,117 +24,118 @@ from torch.nn.utils.rnn import PackedSequence
 
 from npi.errors import BadInput
 from npi.language.env import Env
-from npi.language.image import SIDE
-from npi.network.encoders import FieldEncoder, PictureEncoder
+from npi.language.image import IMAGE_SIDE
+from npi.network.decision import Logits
+from npi.network.encoders import FieldEncoder, ImageEncoder
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Everything needed to rebuild the network; the widths of the LSTM are the paper's.
+    """Everything needed to rebuild the network; the LSTM widths are the paper's.
 
-    arguments  how many values each argument of a call has
-    encoders   environment name -> the fields it shows and their number of values
-    pictures   environment name -> the side of the pictures it shows
-    captions   environment name -> how many values each number of a caption has
-    teachable  whether it is made to be taught: the fusion multiplies what is observed, normalised, with the program,
-               beside putting them side by side, and all of it goes to the LSTM; what embeddings were like in practice
-               is kept
+    argument_sizes  how many values each argument of a call has
+    fields          environment name -> field of its observation -> number of values
+    image_sides     environment name -> side of the images it shows, in pixels
+    label_sizes     environment name -> how many classes each auxiliary label of an image has
+    teachable       whether new programs can be taught by memory rows: the fusion then multiplies the normalised state
+                    encoding with the program embedding, its full width goes to the LSTM, and the model keeps the mean
+                    and principal axes of practice embeddings, which is where teaching searches
     """
 
-    arguments: tuple[int, ...]
-    encoders: dict[str, dict[str, int]] = field(default_factory=dict)
-    pictures: dict[str, int] = field(default_factory=dict)
-    captions: dict[str, tuple[int, ...]] = field(default_factory=dict)
-    hidden: int = 256
-    fusion: int = 256
+    argument_sizes: tuple[int, ...]
+    fields: dict[str, dict[str, int]] = field(default_factory=dict)
+    image_sides: dict[str, int] = field(default_factory=dict)
+    label_sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    lstm_width: int = 256
+    fusion_width: int = 256
     teachable: bool = False
-    layers: int = 2
-    state: int = 128
-    program: int = 128
-    key: int = 32
-    encoder_hidden: int = 256
-    features: int = 256
-    channels: tuple[int, ...] = (16, 48, 96)
+    lstm_layers: int = 2
+    state_width: int = 128
+    embedding_width: int = 128
+    key_width: int = 32
+    encoder_width: int = 256
+    image_width: int = 256
+    image_channels: tuple[int, ...] = (16, 48, 96)
 
-    def glimpse(self, env: str) -> int:
-        """How many numbers stand for what is seen in a picture of an environment, if it shows any."""
-        return (sum(self.captions.get(env, ())) or self.features) if env in self.pictures else 0
+    def image_features_width(self, env: str) -> int:
+        """The width of the image features of an environment: 0 if it shows no image."""
+        return (sum(self.label_sizes.get(env, ())) or self.image_width) if env in self.image_sides else 0
 
     @staticmethod
     def of(environments: Iterable[type[Env]], **widths: Any) -> ModelConfig:
         """The configuration that fits these environments."""
         environments = list(environments)
-        arguments = tuple(map(max, zip(*(env.arguments() for env in environments), strict=True)))
+        argument_sizes = tuple(map(max, zip(*(env.argument_sizes() for env in environments), strict=True)))
         fields = {env.__name__: env.fields() for env in environments}
-        pictures = {env.__name__: SIDE for env in environments if env.shows_picture()}
-        captions = {env.__name__: env.captions() for env in environments if env.shows_picture()}
-        return ModelConfig(arguments, fields, pictures, captions, **widths)
+        image_sides = {env.__name__: IMAGE_SIDE for env in environments if env.shows_image()}
+        label_sizes = {env.__name__: env.label_sizes() for env in environments if env.shows_image()}
+        return ModelConfig(argument_sizes, fields, image_sides, label_sizes, **widths)
 
 
-@dataclass(frozen=True)
-class Outputs:
-    """What the heads say at each step, as logits."""
-
-    stop: Float[Tensor, " B"]  # r_t before the sigmoid
-    program: Float[Tensor, "B N"]  # M_key . k_t
-    args: tuple[Float[Tensor, "B _"], ...]  # a_{t+1}, one softmax for each argument
-
-
-class Memory(NamedTuple):
+class MemoryRows(NamedTuple):
     """Rows of program memory."""
 
     keys: Float[Tensor, "N K"]  # M_key
     embeddings: Float[Tensor, "N P"]  # M_prog
 
 
-class Prior(NamedTuple):
-    """What embeddings are like: normally distributed about the usual one, in some directions more than in others."""
+class EmbeddingPrior(NamedTuple):
+    """A normal distribution of program embeddings. Column i of `axes` is the i-th principal axis times its deviation."""
 
-    usual: Float[Tensor, " P"]
-    ways: Float[Tensor, "P P"]  # a column for each direction, as long as embeddings differ in it
+    mean: Float[Tensor, " P"]
+    axes: Float[Tensor, "P P"]
 
     @staticmethod
-    def of(embeddings: Float[Tensor, "N P"]) -> Prior:
-        usual = embeddings.mean(0)
-        values, directions = torch.linalg.eigh((embeddings - usual).T.cov())
-        return Prior(usual, directions * values.clamp_min(0).sqrt())
+    def of(embeddings: Float[Tensor, "N P"]) -> EmbeddingPrior:
+        """Fitted to some embeddings."""
+        mean = embeddings.mean(0)
+        variances, directions = torch.linalg.eigh((embeddings - mean).T.cov())
+        return EmbeddingPrior(mean, directions * variances.clamp_min(0).sqrt())
+
+
+class HeadOutputs(NamedTuple):
+    """The outputs of the three heads. Which program is meant by a key is for the memory to say."""
+
+    stop: Float[Tensor, " B"]  # r_t before the sigmoid
+    key: Float[Tensor, "B K"]  # k_t
+    args: tuple[Float[Tensor, "B _"], ...]  # a_{t+1}
 
 
 LSTMState = tuple[Float[Tensor, "L J M"], Float[Tensor, "L J M"]]
 
 
-def guarded(
-    found: Float[Tensor, "B N"], programs: Int[Tensor, " B"], generations: Sequence[int]
+def mask_newer_programs(
+    scores: Float[Tensor, "B N"], programs: Int[Tensor, " B"], generations: Sequence[int]
 ) -> Float[Tensor, "B N"]:
-    """What was found in memory, without what is of a later generation than the program that looks for it."""
+    """Program scores with every program masked out that is of a later generation than the program now running."""
     if not any(generations):
-        return found
-    born = torch.tensor(generations, device=found.device)
-    return found.masked_fill(born > born[programs, None], -torch.inf)
+        return scores
+    generation = torch.tensor(generations, device=scores.device)
+    return scores.masked_fill(generation > generation[programs, None], -torch.inf)
 
 
-class Product(nn.Module):
-    """A linear layer that also multiplies what is observed with the program: a program can ask for any of it."""
+class MultiplicativeLinear(nn.Module):
+    """A linear layer plus a product of state and program: so a program embedding can select any part of the state."""
 
-    def __init__(self, state: int, program: int, width: int):
+    def __init__(self, state_width: int, embedding_width: int, out_width: int):
         super().__init__()
-        self.widths = [state, program]
-        self.norm = nn.LayerNorm(state)
-        self.both = nn.Linear(state + program, width)
-        self.observed = nn.Linear(state, width)
-        self.asked = nn.Linear(program, width, bias=False)
+        self.widths = [state_width, embedding_width]
+        self.norm = nn.LayerNorm(state_width)
+        self.linear = nn.Linear(state_width + embedding_width, out_width)
+        self.state_factor = nn.Linear(state_width, out_width)
+        self.program_factor = nn.Linear(embedding_width, out_width, bias=False)
 
-    def forward(self, together: Float[Tensor, "B _"]) -> Float[Tensor, "B _"]:
-        encoded, embedded = together.split(self.widths, 1)
-        encoded = self.norm(encoded)
-        return self.both(torch.cat([encoded, embedded], 1)) + self.observed(encoded) * self.asked(embedded)
+    def forward(self, state_and_program: Float[Tensor, "B _"]) -> Float[Tensor, "B _"]:
+        state, program = state_and_program.split(self.widths, 1)
+        state = self.norm(state)
+        return self.linear(torch.cat([state, program], 1)) + self.state_factor(state) * self.program_factor(program)
 
 
 class NPI(nn.Module):
     """The Neural Programmer-Interpreter."""
 
-    usual: Tensor
-    ways: Tensor
+    embedding_mean: Tensor
+    embedding_axes: Tensor
 
     def __init__(self, config: ModelConfig, programs: Iterable[str] = ()):
         super().__init__()
@@ -144,51 +144,55 @@ class NPI(nn.Module):
             {
                 name: FieldEncoder(
                     fields,
-                    config.arguments,
-                    config.glimpse(name),
-                    config.encoder_hidden,
-                    config.state,
+                    config.argument_sizes,
+                    config.image_features_width(name),
+                    config.encoder_width,
+                    config.state_width,
                 )
-                for name, fields in config.encoders.items()
+                for name, fields in config.fields.items()
             }
         )
-        self.eyes = nn.ModuleDict(
+        self.image_encoders = nn.ModuleDict(
             {
-                name: PictureEncoder(side, config.channels, config.features, config.captions.get(name, ()))
-                for name, side in config.pictures.items()
+                name: ImageEncoder(side, config.image_channels, config.image_width, config.label_sizes.get(name, ()))
+                for name, side in config.image_sides.items()
             }
         )
-        if config.teachable:  # the LSTM takes all that the fusion finds: a row that describes a program says much
-            self.fusion = nn.Sequential(Product(config.state, config.program, config.fusion), nn.ReLU())
+        if config.teachable:
+            self.fusion = nn.Sequential(
+                MultiplicativeLinear(config.state_width, config.embedding_width, config.fusion_width), nn.ReLU()
+            )
         else:
             self.fusion = nn.Sequential(
-                nn.Linear(config.state + config.program, config.fusion),
+                nn.Linear(config.state_width + config.embedding_width, config.fusion_width),
                 nn.ReLU(),
-                nn.Linear(config.fusion, config.hidden),
+                nn.Linear(config.fusion_width, config.lstm_width),
             )
-        self.lstm = nn.LSTM(config.fusion if config.teachable else config.hidden, config.hidden, config.layers)
-        self.end_head = nn.Linear(config.hidden, 1)
-        self.program_head = nn.Linear(config.hidden, config.key)
-        self.args_head = nn.Linear(config.hidden, sum(config.arguments))
-        self.tasks: dict[str, str] = {}  # the tasks it was taught, and by which of their teachers
-        self.history: dict[str, Any] = {}  # how it came to be, for its description
+        core_input = config.fusion_width if config.teachable else config.lstm_width
+        self.lstm = nn.LSTM(core_input, config.lstm_width, config.lstm_layers)
+        self.end_head = nn.Linear(config.lstm_width, 1)
+        self.program_head = nn.Linear(config.lstm_width, config.key_width)
+        self.args_head = nn.Linear(config.lstm_width, sum(config.argument_sizes))
+        self.tasks: dict[str, str] = {}  # task name -> the teacher it was learned from
+        self.training_info: dict[str, Any] = {}  # how the model was trained, as config.json keeps it
         self.programs: list[str] = []
-        self.generations: list[int] = []  # of each program: it may call those of its own and of earlier ones alone
-        self.keys = nn.Parameter(torch.empty(0, config.key))
-        self.embeddings = nn.Parameter(torch.empty(0, config.program))
+        self.generations: list[int] = []  # of each program; a program may call only its own and earlier generations
+        self.keys = nn.Parameter(torch.empty(0, config.key_width))
+        self.embeddings = nn.Parameter(torch.empty(0, config.embedding_width))
         for name in dict.fromkeys(programs):
             self.add_program(name)
 
         if config.teachable:
-            self.register_buffer("usual", torch.zeros(config.program))
-            self.register_buffer("ways", torch.eye(config.program))
+            self.register_buffer("embedding_mean", torch.zeros(config.embedding_width))
+            self.register_buffer("embedding_axes", torch.eye(config.embedding_width))
 
     @property
-    def prior(self) -> Prior:
-        """Where the embeddings of new programs are to be looked for."""
+    def prior(self) -> EmbeddingPrior:
+        """The distribution in which teaching looks for the embeddings of new programs."""
         if self.config.teachable:
-            return Prior(self.usual, self.ways)
-        return Prior(torch.zeros_like(self.embeddings[0]), torch.eye(self.config.program).to(self.embeddings))
+            return EmbeddingPrior(self.embedding_mean, self.embedding_axes)
+        identity = torch.eye(self.config.embedding_width).to(self.embeddings)
+        return EmbeddingPrior(torch.zeros_like(self.embeddings[0]), identity)
 
     def add_program(
         self,
@@ -197,89 +201,79 @@ class NPI(nn.Module):
         embedding: Float[Tensor, " P"] | None = None,
         generation: int = 0,
     ) -> None:
-        """Give a new program a row of memory, at random if none is given; everything else stays as it is."""
+        """Give a new program a memory row, random if none is given; everything else stays as it is."""
         if name in self.programs:
-            raise BadInput(f"the model has a program {name} already: a name is an identity, so choose another")
+            raise BadInput(f"the model already has a program {name}: a name is an identity, so choose another")
         self.programs.append(name)
         self.generations.append(generation)
         rows = (
-            ("keys", key, torch.randn(self.config.key) * self.config.key**-0.5),
-            ("embeddings", embedding, torch.randn(self.config.program)),
+            ("keys", key, torch.randn(self.config.key_width) * self.config.key_width**-0.5),
+            ("embeddings", embedding, torch.randn(self.config.embedding_width)),
         )
         for memory, given, random in rows:
             old: nn.Parameter = getattr(self, memory)
             row = random if given is None else given
             setattr(self, memory, nn.Parameter(torch.cat([old.detach(), row[None].to(old)])))
 
-    @classmethod
-    def from_pretrained(cls, folder_or_repository: str | Path, device: str | torch.device = "cpu") -> NPI:
-        """The model in a folder or, if there is no such folder, in a repository of the Hugging Face hub."""
-        from npi.network.checkpoint import load_pretrained
-
-        return load_pretrained(folder_or_repository, device)
-
-    def save_pretrained(self, folder: str | Path) -> None:
-        """Write the model to a folder that can be loaded, copied, and pushed to a hub, as it is."""
-        from npi.network.checkpoint import save_pretrained
-
-        save_pretrained(self, Path(folder))
-
-    def look(self, env: str, colours: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
-        """What is seen in pictures; each is worth looking at once, however many steps see it."""
-        return self.eyes[env](colours)  # f_CNN(x)
+    def encode_images(self, env: str, rgb: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
+        """Image features. Encode each distinct image once, however many steps show it."""
+        return self.image_encoders[env](rgb)  # f_CNN(x)
 
     def encode(
         self,
         env: str,
-        seen: Int[Tensor, "B F"],
+        observation: Int[Tensor, "B F"],
         args: Int[Tensor, "B A"],
-        glimpse: Float[Tensor, "B G"] | None = None,
+        image_features: Float[Tensor, "B G"] | None = None,
     ) -> Float[Tensor, "B D"]:
-        return self.encoders[env](seen, args, glimpse)  # s_t = f_enc(e_t, a_t)
-
-    def core(
-        self,
-        encoded: Float[Tensor, "B D"],
-        programs: Int[Tensor, " B"],
-        batch_sizes: Int[Tensor, " T"],
-        state: LSTMState | None = None,
-    ) -> tuple[Outputs, LSTMState]:
-        """Advance frames from `state` by packed sequences of steps (see PackedSequence)."""
-        # an index would do, but its gradients are summed in any order
-        fused = self.fuse(encoded, embedding(programs, self.embeddings))  # p_t = M_prog[i_t]
-        packed, after = self.lstm(PackedSequence(fused, batch_sizes), state)  # h_t = f_lstm(s_t, p_t, h_{t-1})
-        return self.heads(packed.data, programs), after
+        """State encodings of the observations of one environment."""
+        return self.encoders[env](observation, args, image_features)  # s_t = f_enc(e_t, a_t)
 
     def fuse(self, encoded: Float[Tensor, "B D"], embedded: Float[Tensor, "B P"]) -> Float[Tensor, "B _"]:
         return self.fusion(torch.cat([encoded, embedded], 1))
 
-    def heads(self, hidden: Float[Tensor, "B M"], programs: Int[Tensor, " B"]) -> Outputs:
-        stop, key, args = self.say(hidden)
-        return Outputs(stop, guarded(key @ self.keys.T, programs, self.generations), args)
+    def run_frames(
+        self, encoded: Float[Tensor, "B D"], embedded: Float[Tensor, "B P"], batch_sizes: Int[Tensor, " T"]
+    ) -> Float[Tensor, "B M"]:
+        """The core's hidden states in whole frames, whose steps are packed as PackedSequence packs them."""
+        packed, _ = self.lstm(PackedSequence(self.fuse(encoded, embedded), batch_sizes))
+        return packed.data  # h_t = f_lstm(s_t, p_t, h_{t-1})
 
-    def say(
-        self, hidden: Float[Tensor, "B M"]
-    ) -> tuple[Float[Tensor, " B"], Float[Tensor, "B K"], tuple[Float[Tensor, "B _"], ...]]:
+    def heads(self, hidden: Float[Tensor, "B M"]) -> HeadOutputs:
         stop = self.end_head(hidden).squeeze(1)  # r_t = f_end(h_t)
         key = self.program_head(hidden)  # k_t = f_prog(h_t)
         args = self.args_head(hidden)  # a_{t+1} = f_arg(h_t)
-        return stop, key, args.split(self.config.arguments, dim=1)
+        return HeadOutputs(stop, key, args.split(self.config.argument_sizes, dim=1))
+
+    def logits(self, hidden: Float[Tensor, "B M"], programs: Int[Tensor, " B"]) -> Logits:
+        """The heads' outputs, with each key matched against the model's own memory."""
+        stop, key, args = self.heads(hidden)
+        return Logits(stop, mask_newer_programs(key @ self.keys.T, programs, self.generations), args)
+
+    def frame_logits(
+        self, encoded: Float[Tensor, "B D"], programs: Int[Tensor, " B"], batch_sizes: Int[Tensor, " T"]
+    ) -> Logits:
+        """The logits at every step of whole frames."""
+        # An index would do instead of `embedding`, but it sums gradients in no fixed order.
+        embedded = embedding(programs, self.embeddings)  # p_t = M_prog[i_t]
+        return self.logits(self.run_frames(encoded, embedded, batch_sizes), programs)
 
     def step(
         self,
         env: str,
-        seen: Int[Tensor, "B F"],
+        observation: Int[Tensor, "B F"],
         args: Int[Tensor, "B A"],
         programs: Int[Tensor, " B"],
         state: LSTMState,
-        glimpse: Float[Tensor, "B G"] | None = None,
-    ) -> tuple[Outputs, LSTMState]:
+        image_features: Float[Tensor, "B G"] | None = None,
+    ) -> tuple[Logits, LSTMState]:
         """One step of many frames of one environment."""
-        fused = self.fuse(self.encode(env, seen, args, glimpse), self.embeddings[programs])  # p_t = M_prog[i_t]
+        encoded = self.encode(env, observation, args, image_features)
+        hidden = self.fuse(encoded, self.embeddings[programs])  # p_t = M_prog[i_t]
         after = []
         # Not through nn.LSTM: at batch 1 it takes ten times as long.
         for weights, *before in zip(self.lstm.all_weights, *state, strict=True):
-            fused, cell = torch.lstm_cell(fused, before, *weights)
-            after.append((fused, cell))
-        hidden, cells = map(torch.stack, zip(*after, strict=True))
-        return self.heads(fused, programs), (hidden, cells)
+            hidden, cell = torch.lstm_cell(hidden, before, *weights)
+            after.append((hidden, cell))
+        hiddens, cells = map(torch.stack, zip(*after, strict=True))
+        return self.logits(hidden, programs), (hiddens, cells)

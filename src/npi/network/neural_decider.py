@@ -1,4 +1,4 @@
-"""The network as the one who decides."""
+"""The network as a decider."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ import torch
 
 from npi.errors import BadInput
 from npi.language.env import Env
-from npi.language.image import Picture
-from npi.language.interpreter import Answer, Question, State
+from npi.language.image import Image
+from npi.language.interpreter import FrameState, Query, Reply
 from npi.language.program import Call, Observation
 from npi.language.task import Task
-from npi.network.encoders import colours
+from npi.network.decision import Decisions, decide
+from npi.network.encoders import to_rgb
 from npi.network.model import NPI
 
+IMAGES_AT_ONCE = 64  # encoded in one forward pass
 
-class Neural:
-    """Answers the interpreter's questions about one environment by forward passes, all questions in one.
 
-    The state of a frame is the LSTM state after its last step: an array of its own, so that it can be kept, shared
-    between runs and asked from again.
+class NeuralDecider:
+    """Answers the interpreter's queries about one environment, all queries in one forward pass.
+
+    The state of a frame is the LSTM state after its last step, as an array of its own: it can be kept, shared between
+    runs and continued from more than once.
     """
 
     def __init__(self, model: NPI, env: type[Env]):
@@ -29,69 +32,71 @@ class Neural:
         self.device = model.keys.device
         self.row = {name: index for index, name in enumerate(model.programs)}
         self.calls: dict[tuple[int, ...], Call] = {}
-        self.shows_picture = env.shows_picture()
-        self.glimpses: dict[bytes, torch.Tensor] = {}  # by a picture's digest
+        self.shows_image = env.shows_image()
+        self.encoded_images: dict[bytes, torch.Tensor] = {}  # by an image's digest
         config = model.config
-        self.zero = np.zeros((2, config.layers, config.hidden), dtype=np.float32)
+        self.zero_state = np.zeros((2, config.lstm_layers, config.lstm_width), dtype=np.float32)
 
-    def recall(self, seen: Observation, call: Call, state: State) -> Answer | None:
+    def cached(self, observation: Observation, call: Call, state: FrameState) -> Reply | None:
         return None
 
     @torch.inference_mode()
-    def decide(self, questions: list[Question]) -> list[Answer]:
-        seen, calls, states = zip(*questions, strict=True)
-        state = np.stack([self.zero if state is None else state for state in states], axis=2)  # [2, L, B, M]
+    def decide(self, queries: list[Query]) -> list[Reply]:
+        observations, calls, states = zip(*queries, strict=True)
+        state = np.stack([self.zero_state if state is None else state for state in states], axis=2)  # [2, L, B, M]
         h, c = torch.from_numpy(state).to(self.device)
-        glimpse = self.glimpse([fields[-1] for fields in seen]) if self.shows_picture else None
-        said, (h, c) = self.model.step(
+        images = self.image_features([seen[-1] for seen in observations]) if self.shows_image else None
+        logits, (h, c) = self.model.step(
             self.env,
-            self.tensor([fields[:-1] for fields in seen] if self.shows_picture else seen),
+            self.tensor([seen[:-1] for seen in observations] if self.shows_image else observations),
             self.tensor([call.args for call in calls]),
             self.tensor([self.row[call.program] for call in calls]),
             (h, c),
-            glimpse,
+            images,
         )
-        stops = (said.stop >= 0).tolist()  # r_t >= 1/2
-        choices = torch.stack([said.program.argmax(1), *(logits.argmax(1) for logits in said.args)], 1).tolist()
         after = torch.stack([h, c]).permute(2, 0, 1, 3).cpu().numpy()  # [B, 2, L, M]
-        return [
-            (None if stop else self.call(choice), after[index].copy())
-            for index, (stop, choice) in enumerate(zip(stops, choices, strict=True))
-        ]
+        return [(decision, after[index].copy()) for index, decision in enumerate(self.as_calls(decide(logits)))]
 
-    def glimpse(self, pictures: list[Picture]) -> torch.Tensor:
-        """What is seen in pictures; each is looked at once and remembered."""
-        new = [picture for picture in dict.fromkeys(pictures) if picture.digest not in self.glimpses]
-        for start in range(0, len(new), 64):
-            part = new[start : start + 64]
-            pixels = torch.from_numpy(np.stack([picture.pixels for picture in part])).permute(0, 3, 1, 2)
-            seen = self.model.look(self.env, colours(pixels.to(self.device)))
-            self.glimpses.update(zip((picture.digest for picture in part), seen, strict=True))
-        return torch.stack([self.glimpses[picture.digest] for picture in pictures])
+    def image_features(self, images: list[Image]) -> torch.Tensor:
+        """Image features; each distinct image is encoded once and remembered."""
+        new = [image for image in dict.fromkeys(images) if image.digest not in self.encoded_images]
+        for start in range(0, len(new), IMAGES_AT_ONCE):
+            part = new[start : start + IMAGES_AT_ONCE]
+            pixels = torch.from_numpy(np.stack([image.pixels for image in part])).permute(0, 3, 1, 2)
+            features = self.model.encode_images(self.env, to_rgb(pixels.to(self.device)))
+            self.encoded_images.update(zip((image.digest for image in part), features, strict=True))
+        return torch.stack([self.encoded_images[image.digest] for image in images])
 
     def tensor(self, values: Sequence) -> torch.Tensor:
         return torch.from_numpy(np.array(values, dtype=np.int64)).to(self.device)
 
-    def call(self, choice: list[int]) -> Call:
+    def as_calls(self, decisions: Decisions) -> list[Call | None]:
+        """Decisions as the interpreter takes them: a call, or None to return."""
+        rows = torch.cat([decisions.program[:, None], decisions.args], 1).tolist()
+        return [None if stop else self.call(row) for stop, row in zip(decisions.stop.tolist(), rows, strict=True)]
+
+    def call(self, row: list[int]) -> Call:
         """One object for each distinct call: traces of millions of calls stay small."""
-        row, *args = choice
-        key = tuple(choice)
+        key = tuple(row)
         call = self.calls.get(key)
         if call is None:
-            call = self.calls[key] = Call(self.model.programs[row], tuple(args))
+            program, *args = row
+            call = self.calls[key] = Call(self.model.programs[program], tuple(args))
         return call
 
 
-def check_fits(model: NPI, task: Task) -> None:
-    """Whether a model can run a task at all: it must know the environment as it is now, and the main program."""
+def check_model_fits(model: NPI, task: Task) -> None:
+    """Raise BadInput unless the model knows the task's environment, as it is now, and its main program."""
     name, config = task.env.__name__, model.config
     faults = []
-    if name not in config.encoders:
-        faults.append(f"it has no encoder for {name}, only for {', '.join(config.encoders)}")
-    elif config.encoders[name] != task.env.fields():
-        faults.append(f"{name} shows {task.env.fields()}, but it was trained on {config.encoders[name]}")
-    if any(has < needs for has, needs in zip(config.arguments, task.env.arguments(), strict=True)):
-        faults.append(f"its arguments have {config.arguments} values, but {name} needs {task.env.arguments()}")
+    if name not in config.fields:
+        faults.append(f"it has no encoder for {name}, only for {', '.join(config.fields)}")
+    elif config.fields[name] != task.env.fields():
+        faults.append(f"{name} shows {task.env.fields()}, but it was trained on {config.fields[name]}")
+    if any(has < needs for has, needs in zip(config.argument_sizes, task.env.argument_sizes(), strict=True)):
+        faults.append(
+            f"its arguments have {config.argument_sizes} values, but {name} needs {task.env.argument_sizes()}"
+        )
     if task.main.name not in model.programs:
         faults.append(f"it has no program {task.main.name}, only {', '.join(model.programs)}")
     if faults:

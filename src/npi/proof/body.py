@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from npi.language.program import ARGS, Call, Decision
-from npi.proof.compiled import State
+from npi.proof.compiled import TableState
 from npi.proof.formula import Column, Formula, conditions, lookup, value
 
 PARAMETERS = ("first", "second", "third")
@@ -44,9 +44,9 @@ Field: TypeAlias = tuple[int, Callable[[int], str]]  # how many values it has, a
 class Way(NamedTuple):
     """A history: what was observed in each place so far, what is decided then, and the state after that."""
 
-    seen: tuple[tuple[int, ...], ...]
+    observation: tuple[tuple[int, ...], ...]
     decision: Decision
-    after: State | None
+    after: TableState | None
 
 
 class Front(NamedTuple):
@@ -99,7 +99,11 @@ class Body:
             if text is None:
                 return steps, front, []
             steps.append((text, self.place()))
-            ways = [Way((*way.seen, seen), *answer) for way in ways for seen, answer in (way.after or {}).items()]
+            ways = [
+                Way((*way.observation, observation), *answer)
+                for way in ways
+                for observation, answer in (way.after or {}).items()
+            ]
             front = Front(ways, (*front.places, self.last), front.used | looks(text))
 
     def groups(self, front: Front) -> list[Group]:
@@ -147,16 +151,16 @@ class Body:
             indices = [index for index, place in enumerate(places) if place in shown]
             rows: dict[tuple[tuple[int, ...], ...], Any] = {}
             if all(
-                rows.setdefault(tuple([way.seen[index] for index in indices]), want) == want
+                rows.setdefault(tuple([way.observation[index] for index in indices]), want) == want
                 for way, want in zip(ways, wanted, strict=True)
             ):
                 found = True
-                seen = zip(indices, zip(*rows, strict=True), strict=True)
-                columns = [column for index, values in seen for column in self.columns(places[index], values)]
+                observation = zip(indices, zip(*rows, strict=True), strict=True)
+                columns = [column for index, values in observation for column in self.columns(places[index], values)]
                 yield columns, list(rows.values())
 
-    def columns(self, place: int, seen: Iterable[tuple[int, ...]]) -> Iterator[Column]:
-        columns = list(zip(*seen, strict=True))
+    def columns(self, place: int, observation: Iterable[tuple[int, ...]]) -> Iterator[Column]:
+        columns = list(zip(*observation, strict=True))
         if place == 0:
             for name, values in zip(PARAMETERS, columns, strict=False):
                 yield Column(name, values, max(3, 1 + max(values)))
@@ -198,8 +202,8 @@ class Body:
     def both(self, front: Front, ways: Iterable[Way]) -> Code:
         """What follows where two sides come together, knowing what was observed before they parted, and now."""
         known = len(front.places)
-        short = [Way((*way.seen[:known], way.seen[-1]), way.decision, way.after) for way in ways]
-        ways = list({(way.seen, way.decision, id(way.after)): way for way in short}.values())
+        short = [Way((*way.observation[:known], way.observation[-1]), way.decision, way.after) for way in ways]
+        ways = list({(way.observation, way.decision, id(way.after)): way for way in short}.values())
         place = self.place()
         return (Look(place), *self.block(Front(ways, (*front.places, place), front.used)))
 

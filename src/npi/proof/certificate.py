@@ -125,9 +125,9 @@ def _files(paths: Iterable[Path]) -> str:
 
 def _explored(histories: Histories) -> str:
     digest = hashlib.sha256()
-    for parent, call, seen, decision in zip(
-        histories.parent, histories.call, histories.seen, histories.decision, strict=True
+    for parent, call, observation, decision in zip(
+        histories.parent, histories.call, histories.observation, histories.decision, strict=True
     ):
         decided = None if decision is None else (decision.program, decision.args)
-        digest.update(repr((parent, call.program, call.args, tuple(map(int, seen)), decided)).encode())
+        digest.update(repr((parent, call.program, call.args, tuple(map(int, observation)), decided)).encode())
     return digest.hexdigest()

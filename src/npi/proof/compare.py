@@ -11,7 +11,7 @@ from npi.errors import BadInput
 from npi.language.program import ACT, Call
 from npi.language.task import Task
 from npi.network.model import NPI
-from npi.network.neural_decider import check_fits
+from npi.network.neural_decider import check_model_fits
 from npi.proof.histories import Histories
 
 MARGIN = 1e-3  # logits that are nearer to each other than this may change places when batched otherwise
@@ -34,7 +34,7 @@ class Comparison:
 @torch.inference_mode()
 def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14) -> Comparison:
     """Ask a network about every history, level by level of the trie."""
-    check_fits(model, task)
+    check_model_fits(model, task)
     model = model.eval()
     device, env = model.keys.device, task.env.__name__
     row = {name: index for index, name in enumerate(model.programs)}
@@ -42,7 +42,7 @@ def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14
     if missing:
         raise BadInput(f"the model does not know {', '.join(sorted(missing))}, which {task.name} calls")
     parent = np.array(histories.parent)
-    seen = torch.tensor(histories.seen, dtype=torch.long, device=device)
+    observation = torch.tensor(histories.observation, dtype=torch.long, device=device)
     args = torch.tensor([call.args for call in histories.call], device=device)
     program = torch.tensor([row[call.program] for call in histories.call], device=device)
     stop = torch.tensor([decision is None for decision in histories.decision], device=device)
@@ -61,12 +61,12 @@ def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14
         for start in range(0, len(level), at_once):
             nodes = torch.from_numpy(level[start : start + at_once]).to(device)
             if before is None:
-                zero = torch.zeros(model.config.layers, len(nodes), model.config.hidden, device=device)
+                zero = torch.zeros(model.config.lstm_layers, len(nodes), model.config.lstm_width, device=device)
                 state = (zero, zero)
             else:
                 above = torch.from_numpy(place[parent[level[start : start + at_once]]]).to(device)
                 state = (before[0][:, above], before[1][:, above])
-            said, state = model.step(env, seen[nodes], args[nodes], program[nodes], state)
+            said, state = model.step(env, observation[nodes], args[nodes], program[nodes], state)
             calls = ~stop[nodes]
             lead = said.stop.abs()
             bad = (said.stop >= 0) != stop[nodes]

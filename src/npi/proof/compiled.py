@@ -1,4 +1,4 @@
-"""Compiled programs: a proved program as a finite table, run without a network.
+"""ProgramTable programs: a proved program as a finite table, run without a network.
 
 All histories of a proved program are known, and what is decided after each. Histories after which everything goes on
 alike are one state, so the table is small: for each state, what is decided on each observation, and the next state.
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from npi.errors import BadInput
 from npi.files import write
 from npi.language.env import Env
-from npi.language.interpreter import Answer, Question
+from npi.language.interpreter import Query, Reply
 from npi.language.program import ACT, Call, Decision, Observation
 from npi.language.task import Task
 
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from npi.proof.histories import Histories
 
 FORMAT = 1
-State: TypeAlias = dict[tuple[int, ...], tuple[Decision, Any]]  # observation -> what is decided, and the next state
+TableState: TypeAlias = dict[
+    tuple[int, ...], tuple[Decision, Any]
+]  # observation -> what is decided, and the next state
 
 
 @dataclass(slots=True, eq=False, repr=False)  # plans go round in circles
@@ -43,16 +45,18 @@ class Plan:
         return not self.acts and self.looks is None and self.calls is None
 
 
-class Compiled:
+class ProgramTable:
     """A decider that looks everything up."""
 
-    def __init__(self, task: str, teacher: str, first: dict[Call, State], states: list[State], facts: dict[str, Any]):
+    def __init__(
+        self, task: str, teacher: str, first: dict[Call, TableState], states: list[TableState], facts: dict[str, Any]
+    ):
         self.task, self.teacher, self.first, self.states, self.facts = task, teacher, first, states, facts
 
-    def recall(self, seen: Observation, call: Call, state: State | None) -> Answer | None:
-        return (self.first[call] if state is None else state)[seen]
+    def cached(self, observation: Observation, call: Call, state: TableState | None) -> Reply | None:
+        return (self.first[call] if state is None else state)[observation]
 
-    def decide(self, questions: list[Question]) -> list[Answer]:
+    def decide(self, queries: list[Query]) -> list[Reply]:
         raise AssertionError("a table answers at once")
 
     def run(self, env: Env, call: Call) -> int:
@@ -62,17 +66,17 @@ class Compiled:
         does leaves nothing to come back to.
         """
         act, observe, stack, steps, plan = env.act, env.observe, [], 0, self.plans[call]
-        seen = None  # not looked at since the last action
+        observation = None  # not looked at since the last action
         while True:
             if plan.acts:
                 for args in plan.acts:
                     act(*args)
-                seen = None
+                observation = None
             steps += plan.steps
             if plan.looks is not None:
-                if seen is None:
-                    seen = observe()
-                plan = plan.looks[seen]
+                if observation is None:
+                    observation = observe()
+                plan = plan.looks[observation]
             elif plan.calls is not None:
                 if plan.then is not None:
                     stack.append(plan.then)
@@ -88,7 +92,7 @@ class Compiled:
         first = {call: Plan() for call in self.first}
         known: dict[int, Plan] = {}
 
-        def plan(decision: Decision, after: State | None) -> Plan:
+        def plan(decision: Decision, after: TableState | None) -> Plan:
             if decision is None:
                 return Plan()
             then = known[id(after)]
@@ -101,7 +105,7 @@ class Compiled:
         for state in self.states:  # those that are gone on with come first
             answers = list(state.values())
             alike = answers and all(a[0] == answers[0][0] and a[1] is answers[0][1] for a in answers)
-            looks = {seen: plan(*answer) for seen, answer in state.items()}
+            looks = {observation: plan(*answer) for observation, answer in state.items()}
             known[id(state)] = next(iter(looks.values())) if alike else Plan(steps=0, looks=looks)
         for call, begun in first.items():
             found = known[id(self.first[call])]
@@ -110,46 +114,46 @@ class Compiled:
         return first
 
 
-def compile_histories(task: Task, histories: Histories, facts: dict[str, Any]) -> Compiled:
+def compile_histories(task: Task, histories: Histories, facts: dict[str, Any]) -> ProgramTable:
     """The table of all histories, with as few states as there are ways to go on."""
     after: dict[int, dict[tuple[int, ...], tuple[Decision, Any]]] = {}
-    roots: dict[Call, State] = {}
-    known: dict[frozenset, State] = {}
-    states: list[State] = []
+    roots: dict[Call, TableState] = {}
+    known: dict[frozenset, TableState] = {}
+    states: list[TableState] = []
 
-    def state(node: int) -> State | None:
+    def state(node: int) -> TableState | None:
         """The one state of all histories that go on as this one does."""
         if node not in after:
             return None  # the frame returned
         return unique(after.pop(node))
 
-    def unique(ways: State) -> State:
-        key = frozenset((seen, decision, id(next_state)) for seen, (decision, next_state) in ways.items())
+    def unique(ways: TableState) -> TableState:
+        key = frozenset((observation, decision, id(next_state)) for observation, (decision, next_state) in ways.items())
         if key not in known:
             known[key] = ways
             states.append(ways)
         return known[key]
 
     for node in reversed(range(len(histories))):  # children come after their parents
-        seen = tuple(map(int, histories.seen[node]))
+        observation = tuple(map(int, histories.observation[node]))
         answer = (histories.decision[node], state(node))
         parent = histories.parent[node]
         if parent < 0:
-            roots.setdefault(histories.call[node], {})[seen] = answer
+            roots.setdefault(histories.call[node], {})[observation] = answer
         else:
-            after.setdefault(parent, {})[seen] = answer
+            after.setdefault(parent, {})[observation] = answer
     first = {call: unique(ways) for call, ways in roots.items()}
-    return Compiled(task.name, task.teacher, first, states, facts)
+    return ProgramTable(task.name, task.teacher, first, states, facts)
 
 
-def save_compiled(compiled: Compiled, path: Path) -> None:
+def save_table(compiled: ProgramTable, path: Path) -> None:
     place = {id(state): index for index, state in enumerate(compiled.states)}
     decisions: dict[Decision, int] = {}
 
-    def row(seen: tuple[int, ...], decision: Decision, state: State | None) -> list[Any]:
-        return [seen, decisions.setdefault(decision, len(decisions)), -1 if state is None else place[id(state)]]
+    def row(observation: tuple[int, ...], decision: Decision, state: TableState | None) -> list[Any]:
+        return [observation, decisions.setdefault(decision, len(decisions)), -1 if state is None else place[id(state)]]
 
-    states = [[row(seen, *answer) for seen, answer in state.items()] for state in compiled.states]
+    states = [[row(observation, *answer) for observation, answer in state.items()] for state in compiled.states]
     table = {
         "format": FORMAT,
         "task": compiled.task,
@@ -162,7 +166,7 @@ def save_compiled(compiled: Compiled, path: Path) -> None:
     write(path, json.dumps(table, separators=(",", ":")).encode())
 
 
-def load_compiled(path: Path) -> Compiled:
+def load_table(path: Path) -> ProgramTable:
     if not path.is_file():
         raise BadInput(f"there is no table {path}: make it with npi compile TASK --out {path}")
     try:
@@ -170,12 +174,12 @@ def load_compiled(path: Path) -> Compiled:
         if table["format"] != FORMAT:
             raise BadInput(f"{path} has format {table['format']}; this version reads format {FORMAT}")
         decisions = [None if found is None else _call(*found) for found in table["decisions"]]
-        states: list[State] = [{} for _ in table["states"]]
+        states: list[TableState] = [{} for _ in table["states"]]
         for state, rows in zip(states, table["states"], strict=True):
-            for seen, decision, after in rows:
-                state[tuple(seen)] = (decisions[decision], None if after < 0 else states[after])
+            for observation, decision, after in rows:
+                state[tuple(observation)] = (decisions[decision], None if after < 0 else states[after])
         first = {_call(program, args): states[index] for program, args, index in table["first"]}
-        return Compiled(table["task"], table["teacher"], first, states, table["facts"])
+        return ProgramTable(table["task"], table["teacher"], first, states, table["facts"])
     except BadInput:
         raise
     except (ValueError, KeyError, TypeError, IndexError, OSError) as error:

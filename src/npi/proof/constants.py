@@ -64,13 +64,13 @@ class Constants:
 
     def field(self, name: str) -> Callable[[int], str]:
         """What the values of a field of the observation are called."""
-        seen: Any = get_type_hints(self.env.observe).get("return")
-        fields = [node for node in ast.walk(_parsed(seen)) if isinstance(node, ast.AnnAssign)]
+        observation: Any = get_type_hints(self.env.observe).get("return")
+        fields = [node for node in ast.walk(_parsed(observation)) if isinstance(node, ast.AnnAssign)]
         declared = next((node.annotation for node in fields if ast.unparse(node.target) == name), None)
         names = dict(enumerate(self.group(declared)))
         for place, argument in enumerate(self.arguments):
             if declared and argument and ast.dump(argument) == ast.dump(declared):
-                for args in islice(product(*map(range, self.env.arguments())), 5000):
+                for args in islice(product(*map(range, self.env.argument_sizes())), 5000):
                     for word in sorted(self.own & self.loose & self.words(args)):
                         if self.values[word] == args[place]:
                             names.setdefault(args[place], word)

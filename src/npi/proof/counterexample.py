@@ -24,7 +24,7 @@ def counterexample(
     """Look for one among corner cases and random problems, the small ones first."""
     wanted = set(wrong)
     sizes = sorted(task.sizes)[:12]
-    for problem in (p for size in sizes for p in task.problems(size, max(1, tries // len(sizes)), 0)):
+    for problem in (p for size in sizes for p in task.test_problems(size, max(1, tries // len(sizes)), 0)):
         for recording in task.demonstrate(problem):
             for frame in dict.fromkeys(recording):
                 for node in histories.walk(frame):

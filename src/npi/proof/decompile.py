@@ -25,20 +25,20 @@ from npi.errors import BadInput
 from npi.language.program import ACT, ARGS, Call
 from npi.language.task import Task
 from npi.proof.body import LOOK, PARAMETERS, Body, Code, Do, If, Look, Way
-from npi.proof.compiled import Compiled, State
+from npi.proof.compiled import ProgramTable, TableState
 from npi.proof.constants import Constants, importable
 
 WIDTH = 120
 
 
-def decompile(compiled: Compiled, task: Task) -> str:
+def decompile(compiled: ProgramTable, task: Task) -> str:
     """The source of a module with a function for each program of a table, and the task with these for a teacher."""
     _check(compiled, task)
     return _Module(compiled, task).text()
 
 
 class _Module:
-    def __init__(self, compiled: Compiled, task: Task):
+    def __init__(self, compiled: ProgramTable, task: Task):
         self.task, self.first = task, compiled.first
         self.names = Constants(task.env)
         self.fields = {name: (size, self.names.field(name)) for name, size in task.env.fields().items()}
@@ -67,7 +67,7 @@ class _Module:
         imports = [(self.names.homes[name], name) for name in used & set(self.names.values)]
         imports += [(importable(sys.modules[env.__module__]), env.__name__), ("npi", "act"), ("npi", "program")]
         held = self.held()
-        lines = [f'"""{task.name}: its programs as they were learnt and proved, printed by npi decompile."""', ""]
+        lines = [f'"""{task.name}: its programs as they were learned and proved, printed by npi decompile."""', ""]
         if held:
             lines += ["from dataclasses import replace", ""]
         lines += _imports(imports + held[:1])
@@ -75,8 +75,12 @@ class _Module:
             lines += ["", f"{name} = {pprint.pformat(self.constants[name], width=WIDTH - len(name) - 3, compact=True)}"]
         lines += ["", "", body]
         for _, name in held:
-            also = "".join(f"{self.functions[program.name]}, " for program in task.also)
-            more = f", also=({also.rstrip() if also.count(',') == 1 else also[:-2]})" if also else ""
+            extra_programs = "".join(f"{self.functions[program.name]}, " for program in task.extra_programs)
+            more = (
+                f", also=({extra_programs.rstrip() if extra_programs.count(',') == 1 else extra_programs[:-2]})"
+                if extra_programs
+                else ""
+            )
             lines += ["", "", f"task = replace({name}, main={self.functions[task.main.name]}{more})"]
         return "\n".join(lines) + "\n"
 
@@ -110,9 +114,9 @@ class _Module:
         named = "" if function.upper() == name else f"(name={json.dumps(name)})"
         parameters = "".join(f", {parameter}: int = 0" for parameter in PARAMETERS[:takes])
         ways = [
-            Way((call.args[:takes], seen), *answer)
+            Way((call.args[:takes], observation), *answer)
             for call in self.calls[name]
-            for seen, answer in self.first[call].items()
+            for observation, answer in self.first[call].items()
         ]
 
         def constant(what: object) -> str:
@@ -136,7 +140,7 @@ class _Module:
         return f"{function}({', '.join([self.env, *args])})"
 
 
-def _called(state: State) -> Iterator[str]:
+def _called(state: TableState) -> Iterator[str]:
     """The programs called from a state on, the first calls first."""
     todo, known = [state], {id(state)}
     for state in todo:
@@ -211,7 +215,7 @@ def _imports(names: Iterable[tuple[str, str]]) -> list[str]:
     return [f"from {module} import {', '.join(some)}" for module, some in by.items()]
 
 
-def _check(compiled: Compiled, task: Task) -> None:
+def _check(compiled: ProgramTable, task: Task) -> None:
     """Refuse a table that is not whole, or not of this task as it is now."""
 
     def refuse(what: str) -> BadInput:
@@ -222,16 +226,18 @@ def _check(compiled: Compiled, task: Task) -> None:
         if not isinstance(name, str) or len(args) != ARGS or not all(type(arg) is int for arg in args):
             raise refuse(f"calls {name!r} with {args}, which is no call")
     sizes, place = list(task.env.fields().values()), {id(state): at for at, state in enumerate(compiled.states)}
-    for program in (task.main, *task.also):
+    for program in (task.main, *task.extra_programs):
         if Call(program.name) not in compiled.first:
             raise refuse(f"does not say what {program.name} is")
     for at, state in enumerate(compiled.states):
         if not state:
             raise refuse(f"does not say what to do in state {at}")
-        for seen, (decision, after) in state.items():
-            if len(seen) != len(sizes) or not all(v in range(size) for v, size in zip(seen, sizes, strict=True)):
-                raise refuse(f"tells of {seen}, which {task.env.__name__} does not show")
+        for observation, (decision, after) in state.items():
+            if len(observation) != len(sizes) or not all(
+                v in range(size) for v, size in zip(observation, sizes, strict=True)
+            ):
+                raise refuse(f"tells of {observation}, which {task.env.__name__} does not show")
             if (decision is None) != (after is None) or (after is not None and place[id(after)] >= at):
-                raise refuse(f"goes on wrongly in state {at} after {seen}")
+                raise refuse(f"goes on wrongly in state {at} after {observation}")
             if decision is not None and decision.program != ACT and decision not in compiled.first:
                 raise refuse(f"calls {decision.program} with {decision.args} and does not say what that is")

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from npi.errors import NotProvable
 from npi.language.env import Env
 from npi.language.graph import GraphKind
-from npi.language.program import ARGS, Call, Decision, Observation, Program, act, watched_by
+from npi.language.program import ARGS, Call, Decision, Observation, Program, act, handle_calls
 from npi.language.tape import TapeKind
 from npi.language.task import Task
 from npi.proof.histories import Histories
@@ -29,13 +29,13 @@ from npi.proof.lazy_graph import LazyGraph
 from npi.proof.lazy_tape import LazyTape
 from npi.proof.oracle import Oracle
 
-State: TypeAlias = tuple[Any, ...]  # the sketch of each tape and graph
+AbstractState: TypeAlias = tuple[Any, ...]  # the sketch of each tape and graph
 # What stands for all tapes or graphs of a kind; it also has the methods `first`, `load` and `sketch`.
 LAZY: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
 LONGEST = 200  # decisions of one frame: those of recursive teachers are far shorter
 
 
-Key: TypeAlias = tuple[Call, State]
+Key: TypeAlias = tuple[Call, AbstractState]
 
 
 @dataclass
@@ -44,7 +44,7 @@ class _Summary:
 
     program: Program
     args: tuple[int, ...]
-    exits: dict[State, None] = field(default_factory=dict)
+    exits: dict[AbstractState, None] = field(default_factory=dict)
     waiting: dict[tuple[Key, int], None] = field(default_factory=dict)  # a frame, and the node of its call
 
 
@@ -66,14 +66,14 @@ class Exploration:
         self.histories = Histories()
         self.summaries: dict[Key, _Summary] = {}
         # What is left to do: a frame, the node of its last call (or -1), and the state in which that returned.
-        self.todo: list[tuple[Key, int, State]] = []
-        self.known: set[tuple[Key, int, State]] = set()
+        self.todo: list[tuple[Key, int, AbstractState]] = []
+        self.known: set[tuple[Key, int, AbstractState]] = set()
         self.path = _Path(self)
 
     def run(self) -> Iterator[tuple[int, int]]:
         """Explore until nothing new is found; yields how many histories there are, and at least will be."""
         entries = dict.fromkeys(self.first_states())
-        for program in (self.task.main, *self.task.also):
+        for program in (self.task.main, *self.task.extra_programs):
             summaries = [self.need(program, (), entry) for entry in entries]
             yield from self.settle()
             # each is demonstrated after the one before returned
@@ -83,7 +83,7 @@ class Exploration:
         """The programs that were called."""
         return list(dict.fromkeys(summary.program for summary in self.summaries.values()))
 
-    def first_states(self) -> Iterator[State]:
+    def first_states(self) -> Iterator[AbstractState]:
         oracle = Oracle()
         while True:
             chosen: dict[Any, int] = {}
@@ -96,7 +96,7 @@ class Exploration:
         """The tapes and graphs of the environment."""
         return [LAZY[type(kind)](kind, oracle, sketch) for kind, sketch in zip(self.kinds, sketches, strict=True)]
 
-    def need(self, program: Program, args: tuple[int, ...], entry: State) -> _Summary:
+    def need(self, program: Program, args: tuple[int, ...], entry: AbstractState) -> _Summary:
         """The summary of a call; a new one is looked at later."""
         key = (_call(program, args), entry)
         summary = self.summaries.get(key)
@@ -105,7 +105,7 @@ class Exploration:
             self.push(key, -1, entry)
         return summary
 
-    def push(self, key: Key, node: int, state: State) -> None:
+    def push(self, key: Key, node: int, state: AbstractState) -> None:
         job = (key, node, state)
         if job not in self.known:
             self.known.add(job)
@@ -119,9 +119,9 @@ class Exploration:
             if count % 4096 == 0:
                 yield len(self.histories), len(self.histories) + len(self.todo)
 
-    def go_on(self, key: Key, node: int, state: State) -> None:
+    def go_on(self, key: Key, node: int, state: AbstractState) -> None:
         """Go all ways through a frame from one point, each as far as the next call or the end."""
-        self.path.begin(key, node)
+        self.path.make_trainer(key, node)
         while True:
             with suppress(_Waits):
                 try:
@@ -137,7 +137,7 @@ class Exploration:
             f"use {_methods(self.kinds)} alone"
         )
 
-    def returns(self, key: Key, state: State) -> None:
+    def returns(self, key: Key, state: AbstractState) -> None:
         """A call may return in a state: if that is new, whoever waits for it goes on from there."""
         summary = self.summaries[key]
         if state not in summary.exits:
@@ -176,18 +176,18 @@ class _Path:
                     f"all of its state on tapes"
                 )
 
-    def begin(self, key: Key, node: int) -> None:
+    def make_trainer(self, key: Key, node: int) -> None:
         """Take a frame, and the node of its last call, or -1."""
         self.key, self.first = key, node
         self.summary = self.exploration.summaries[key]
         self.before = self.exploration.histories.frame(node).steps if node >= 0 else ()
 
-    def run(self, state: State) -> State:
+    def run(self, state: AbstractState) -> AbstractState:
         """Go on from where the node's call returned in a state; returns the state in which the frame returns."""
         self.node, self.steps = self.first, 0
         self.oracle.open = False
         self.set(state)
-        with watched_by(self):
+        with handle_calls(self):
             self.summary.program.function(self.env, *self.summary.args)
         if self.steps < len(self.before):
             raise self.fickle()
@@ -200,12 +200,12 @@ class _Path:
             f"does not show. npi check says more"
         )
 
-    def set(self, state: State) -> None:
-        self.seen: Observation | None = None
+    def set(self, state: AbstractState) -> None:
+        self.observation: Observation | None = None
         for tape, sketch in zip(self.tapes, state, strict=True):
             tape.load(sketch)
 
-    def state(self) -> State:
+    def state(self) -> AbstractState:
         if vars(self.env) != self.kept:
             raise NotProvable(
                 f"{self.exploration.task.env.__name__} keeps something beside its tapes, which a proof would not see: "
@@ -216,12 +216,12 @@ class _Path:
     def observe(self, look: Callable[[], Observation]) -> Observation:
         """What the environment shows; it is looked at once, until something is done."""
         if self.steps < len(self.before):
-            return self.before[self.steps].seen
-        if self.seen is None:
+            return self.before[self.steps].observation
+        if self.observation is None:
             self.oracle.open = True
-            self.seen = look()
+            self.observation = look()
             self.oracle.open = False
-        return self.seen
+        return self.observation
 
     def decide(self, decision: Decision) -> None:
         if self.steps >= LONGEST:
@@ -244,7 +244,7 @@ class _Path:
             self.oracle.open = True
             self.env.act(*call.args)
             self.oracle.open = False
-            self.seen = None
+            self.observation = None
             return
         self.exploration.wait(self.exploration.need(program, args, self.state()), self.key, self.node)
         raise _Waits

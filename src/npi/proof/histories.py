@@ -15,22 +15,22 @@ class Histories:
 
     parent: list[int] = field(default_factory=list)
     call: list[Call] = field(default_factory=list)
-    seen: list[Observation] = field(default_factory=list)
+    observation: list[Observation] = field(default_factory=list)
     decision: list[Decision] = field(default_factory=list)
     children: dict[tuple[int | Call, Observation], int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.parent)
 
-    def add(self, call: Call, parent: int, seen: Observation, decision: Decision) -> int:
+    def add(self, call: Call, parent: int, observation: Observation, decision: Decision) -> int:
         """The node of a history, which is new or known; a history that is decided in two ways is a fault."""
-        key = (call if parent < 0 else parent, seen)
+        key = (call if parent < 0 else parent, observation)
         node = self.children.get(key)
         if node is None:
             node = self.children[key] = len(self.parent)
             self.parent.append(parent)
             self.call.append(call)
-            self.seen.append(seen)
+            self.observation.append(observation)
             self.decision.append(decision)
         elif self.decision[node] != decision:
             raise NotProvable(
@@ -44,7 +44,7 @@ class Histories:
         node: int | None = -1
         for step in frame.steps:
             if node is not None:
-                node = self.children.get((frame.call if node < 0 else node, step.seen))
+                node = self.children.get((frame.call if node < 0 else node, step.observation))
             yield node
 
     def frame(self, node: int) -> Frame:
@@ -52,6 +52,6 @@ class Histories:
         steps: list[Step] = []
         call = self.call[node]
         while node >= 0:
-            steps.append(Step(self.seen[node], self.decision[node]))
+            steps.append(Step(self.observation[node], self.decision[node]))
             node = self.parent[node]
         return Frame(call, tuple(reversed(steps)))

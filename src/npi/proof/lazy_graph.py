@@ -16,7 +16,7 @@ from npi.proof.oracle import Oracle
 NOT_OPEN = (NONE, WHITE, BLACK)  # what a vertex that was not looked at may be
 
 
-class GraphSketch(NamedTuple):
+class AbstractGraph(NamedTuple):
     """A lazy graph. While anything is open, the start vertex is gray; while nothing is, there is no child."""
 
     start: int | None  # its colour; None: any of NOT_OPEN
@@ -30,20 +30,20 @@ class LazyGraph:
 
     __slots__ = ("__child", "__counted", "__more", "__open", "__oracle", "__start")
 
-    def __init__(self, kind: GraphKind, oracle: Oracle, sketch: GraphSketch):
+    def __init__(self, kind: GraphKind, oracle: Oracle, sketch: AbstractGraph):
         self.__counted, self.__oracle = kind.counted, oracle
         self.load(sketch)
 
     @staticmethod
-    def first(kind: GraphKind, oracle: Oracle, chosen: dict[Any, int]) -> GraphSketch:
+    def first(kind: GraphKind, oracle: Oracle, chosen: dict[Any, int]) -> AbstractGraph:
         """Every graph at first: it has a vertex, none is open, all are white."""
-        return GraphSketch(WHITE, NONE)
+        return AbstractGraph(WHITE, NONE)
 
-    def load(self, sketch: GraphSketch) -> None:
+    def load(self, sketch: AbstractGraph) -> None:
         self.__start, self.__child, self.__open, self.__more = sketch
 
-    def sketch(self) -> GraphSketch:
-        return GraphSketch(self.__start, self.__child, self.__open, self.__more)
+    def sketch(self) -> AbstractGraph:
+        return AbstractGraph(self.__start, self.__child, self.__open, self.__more)
 
     def start(self) -> int:
         self.__oracle.check_open()

@@ -19,7 +19,7 @@ NOTED = 2  # how many noted spans are counted; more are some more
 Tail = Literal["end", "given", "beyond"]  # what follows the last cell drawn and the gap behind it
 
 
-class Sketch(NamedTuple):
+class AbstractTape(NamedTuple):
     """A lazy tape, from its home end outwards."""
 
     cells: tuple[int | None, ...]  # None: any symbol
@@ -50,14 +50,14 @@ class LazyTape:
         "__tail",
     )
 
-    def __init__(self, kind: TapeKind, oracle: Oracle, sketch: Sketch):
+    def __init__(self, kind: TapeKind, oracle: Oracle, sketch: AbstractTape):
         self.__symbols, self.__beyond, self.__oracle = kind.symbols, kind.beyond, oracle
         self.__near, self.__drawn = kind.near, max(kind.near, kind.drawn)
         self.__outward = RIGHT if kind.home == "left" else LEFT
         self.load(sketch)
 
     @staticmethod
-    def first(kind: TapeKind, oracle: Oracle, chosen: dict[TapeKind, int]) -> Sketch:
+    def first(kind: TapeKind, oracle: Oracle, chosen: dict[TapeKind, int]) -> AbstractTape:
         """A tape as it may be at first, whatever the problem is; lengths are kept for tapes that have the same."""
         heads = (0,) * kind.heads
         if kind.beyond is None:
@@ -66,18 +66,18 @@ class LazyTape:
                 chosen[measured] = oracle.choose(2)
             # one cell, or at least two
             if not chosen[measured]:
-                return Sketch((None,), (False, False), heads, "end")
+                return AbstractTape((None,), (False, False), heads, "end")
             if kind.far:
                 heads = tuple(int(head in kind.far) for head in range(kind.heads))
-                return Sketch((None, None), (False, True, False), heads, "end")
-            return Sketch((None, None), (False, False, True), heads, "end")
+                return AbstractTape((None, None), (False, True, False), heads, "end")
+            return AbstractTape((None, None), (False, False, True), heads, "end")
         if kind.given:
             assert kind.symbols is not None
             symbols = [symbol for symbol in range(kind.symbols) if symbol != kind.beyond]
-            return Sketch((symbols[oracle.choose(len(symbols))],), (False, False), heads, "given")
-        return Sketch((kind.beyond,), (False, False), heads, "beyond")
+            return AbstractTape((symbols[oracle.choose(len(symbols))],), (False, False), heads, "given")
+        return AbstractTape((kind.beyond,), (False, False), heads, "beyond")
 
-    def load(self, sketch: Sketch) -> None:
+    def load(self, sketch: AbstractTape) -> None:
         self.__cells, self.__gaps = list(sketch.cells), list(sketch.gaps)
         self.__heads = list(sketch.heads)
         self.__tail: Tail = sketch.tail
@@ -245,10 +245,10 @@ class LazyTape:
             self.__tail = "beyond"
         return self.__beyond
 
-    def sketch(self) -> Sketch:
+    def sketch(self) -> AbstractTape:
         """What is drawn now, without the cells that are far from every head and the symbols to be forgotten."""
         pairs = sorted((*pair, known) for pair, known in self.__greater.items()) if self.__greater else ()
-        drawn = Sketch(
+        drawn = AbstractTape(
             tuple(self.__cells),
             tuple(self.__gaps),
             tuple(self.__heads),
@@ -261,7 +261,7 @@ class LazyTape:
 
 
 @cache
-def _forget(all_of_it: Sketch, symbols: int, radius: int) -> Sketch:
+def _forget(all_of_it: AbstractTape, symbols: int, radius: int) -> AbstractTape:
     """A sketch without the cells that are far from every head; symbols are kept no farther than said."""
     cells, gaps, heads, tail, greater, noted, more = all_of_it
     known, drawn = _within(all_of_it, symbols), sorted(_within(all_of_it, radius))
@@ -271,7 +271,7 @@ def _forget(all_of_it: Sketch, symbols: int, radius: int) -> Sketch:
         left_out.append(place > expected or gaps[place])
         expected = place + 1
     left_out.append(expected < len(cells) or gaps[-1])
-    return Sketch(
+    return AbstractTape(
         tuple(cells[place] if place in known else None for place in drawn),
         tuple(left_out),
         tuple(drawn.index(head) for head in heads),
@@ -286,7 +286,7 @@ def _forget(all_of_it: Sketch, symbols: int, radius: int) -> Sketch:
     )
 
 
-def _within(sketch: Sketch, radius: int) -> set[int]:
+def _within(sketch: AbstractTape, radius: int) -> set[int]:
     """The cells no farther than this from some head, with no gap between."""
     near = set(sketch.heads)
     for head in sketch.heads:

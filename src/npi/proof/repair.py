@@ -1,6 +1,6 @@
-"""Training until proved: what a proof finds wrong is learnt too, in rounds, until it finds nothing.
+"""Trainer until proved: what a proof finds wrong is learned too, in rounds, until it finds nothing.
 
-A round trains on with the failing histories as a fixed part of every batch (`Training.insist`), then the proof is tried
+A round trains on with the failing histories as a fixed part of every batch (`Trainer.insist`), then the proof is tried
 again. Histories that failed once stay: a network that forgets them would go round in circles.
 """
 
@@ -14,7 +14,7 @@ from npi.language.task import Task
 from npi.network.model import NPI
 from npi.proof.compare import Comparison, compare
 from npi.proof.explore import Exploration
-from npi.training.trainer import Metrics, Training
+from npi.training.trainer import Metrics, Trainer
 
 
 class Prover:
@@ -38,7 +38,7 @@ class Prover:
         return {name: compare(model, e.task, e.histories) for name, e in self.explorations.items()}
 
     def frames(self, failing: Mapping[str, Sequence[int]]) -> list[tuple[str, Frame]]:
-        """Histories as frames to be learnt, each with the name of its environment; all are of tasks explored."""
+        """Histories as frames to be learned, each with the name of its environment; all are of tasks explored."""
         return [
             (self.explorations[name].task.env.__name__, self.explorations[name].histories.frame(node))
             for name, nodes in failing.items()
@@ -46,18 +46,18 @@ class Prover:
         ]
 
 
-def until_proved(training: Training, prover: Prover) -> Iterator[Metrics | dict[str, Comparison]]:
+def train_until_proved(training: Trainer, prover: Prover) -> Iterator[Metrics | dict[str, Comparison]]:
     """Train, try to prove, learn what failed, and so on; yields after each update and after each attempt at a proof."""
-    for made in range(training.config.rounds + 1):
+    for made in range(training.config.repair_rounds + 1):
         yield from training.run()
-        if not training.learnt and not training.round:
+        if not training.learned and not training.repair_round:
             return
-        found = prover.compare(training.average)
+        found = prover.compare(training.ema_model)
         yield found
-        if all(comparison.proved for comparison in found.values()) or made == training.config.rounds:
+        if all(comparison.proved for comparison in found.values()) or made == training.config.repair_rounds:
             return
         failing = {
-            name: sorted({*training.failing.get(name, []), *comparison.wrong, *comparison.unsure})
+            name: sorted({*training.failing_histories.get(name, []), *comparison.wrong, *comparison.unsure})
             for name, comparison in found.items()
         }
-        training.insist(failing, prover.frames(failing))
+        training.start_repair_round(failing, prover.frames(failing))

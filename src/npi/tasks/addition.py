@@ -30,7 +30,7 @@ CARRIES = replace(EMPTY, near=1)  # a carry is written to the left of the pointe
 Symbol = Annotated[int, SYMBOLS]
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     first: Symbol
     second: Symbol
     carry: Symbol
@@ -50,9 +50,9 @@ class AdditionPad(Env):
     def tapes(cls) -> tuple[TapeKind, ...]:
         return ROW, ROW, CARRIES, EMPTY
 
-    def observe(self) -> Seen:
+    def observe(self) -> Observation:
         first, second, carry, out = self.rows
-        return Seen(first.read(), second.read(), carry.read(), out.read())
+        return Observation(first.read(), second.read(), carry.read(), out.read())
 
     def act(self, op: Annotated[int, OPS], row: Annotated[int, ROWS], value: Symbol, /) -> None:
         """MOVE the pointer of a row to the LEFT or RIGHT, or WRITE a symbol under it."""
@@ -80,8 +80,8 @@ def carry(pad: AdditionPad) -> None:
 
 @program
 def add1(pad: AdditionPad) -> None:
-    seen = pad.observe()
-    total = sum(symbol for symbol in (seen.first, seen.second, seen.carry) if symbol != BLANK)
+    observation = pad.observe()
+    total = sum(symbol for symbol in (observation.first, observation.second, observation.carry) if symbol != BLANK)
     act(pad, WRITE, OUT, total % 10)
     if total > 9:
         carry(pad)
@@ -100,8 +100,8 @@ def rshift(pad: AdditionPad) -> None:
 
 
 def unfinished(pad: AdditionPad) -> bool:
-    seen = pad.observe()
-    return not seen.first == seen.second == seen.carry == BLANK
+    observation = pad.observe()
+    return not observation.first == observation.second == observation.carry == BLANK
 
 
 @program
@@ -137,7 +137,7 @@ def _long_number(rng: Random, digits: int) -> str:
     return rng.choice("123456789") + "".join(rng.choices("0123456789", k=digits - 1))
 
 
-def corners(size: int) -> list[tuple[str, str]]:
+def corner_cases(size: int) -> list[tuple[str, str]]:
     nines = "9" * size
     return [(nines, "1"), ("1", nines), (nines, nines), ("0", nines), ("9999999"[:size], nines), ("0", "0")]
 
@@ -179,7 +179,7 @@ loop = Task(
     show=str,
     sizes=range(1, 21),
     examples=32,
-    corners=corners,
-    also=(rshift,),
+    corner_cases=corner_cases,
+    extra_programs=(rshift,),
 )
 recursive = replace(loop, teacher="recursive", main=add_recursive)

@@ -1,7 +1,7 @@
 """Bubble sort of anything that can be ordered: numbers of any size, words.
 
 The programs are those of `sorting`, on a pad that shows no values, only whether the first is the greater. So what is
-learnt says nothing of digits, and there is far less to see.
+learned says nothing of digits, and there is far less to see.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VALUES = TapeKind(symbols=None, heads=2)
 COUNT = TapeKind(symbols=1, length_of=VALUES)
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     greater: Bit
     start1: Bit
     end1: Bit
@@ -38,9 +38,9 @@ class ComparisonPad(SortingPad):
     def tapes(cls) -> tuple[TapeKind, ...]:
         return VALUES, COUNT
 
-    def observe(self) -> Seen:  # pyright: ignore[reportIncompatibleMethodOverride]  # it shows less
+    def observe(self) -> Observation:  # pyright: ignore[reportIncompatibleMethodOverride]  # it shows less
         values = self.array
-        return Seen(
+        return Observation(
             values.greater(POINTER1, POINTER2),
             values.at_start(POINTER1),
             values.at_last(POINTER1),
@@ -55,7 +55,7 @@ def sample(rng: Random, size: int) -> tuple[int, ...]:
     return tuple(rng.randint(-size, 2 * size) for _ in range(size))
 
 
-def corners(size: int) -> list[tuple[int, ...]]:
+def corner_cases(size: int) -> list[tuple[int, ...]]:
     rising = tuple(range(-1000, 1000 * size, 1000))[:size]
     return [rising[::-1], rising, (7,) * size, (*rising[1:], rising[0])]
 
@@ -78,6 +78,6 @@ loop = replace(
     parse=parse,
     sizes=range(1, 7),
     examples=16,
-    corners=corners,
+    corner_cases=corner_cases,
 )
 recursive = replace(loop, teacher="recursive", main=sorting.bubblesort_recursive)

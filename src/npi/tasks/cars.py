@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 from npi.cars.views import AZIMUTHS, ELEVATIONS, Car, render_all
 from npi.errors import BadInput
 from npi.language.env import Env
-from npi.language.image import Picture
+from npi.language.image import Image
 from npi.language.program import act, program
 from npi.language.task import Task
 
@@ -46,25 +46,25 @@ class CarProblem(NamedTuple):
     target: Pose
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     azimuth: Angle  # of the target
     elevation: Angle
-    picture: Picture
+    picture: Image
 
 
 class CarScene(Env):
-    def __init__(self, pictures: Sequence[Sequence[Picture]], start: Pose, target: Pose):
+    def __init__(self, pictures: Sequence[Sequence[Image]], start: Pose, target: Pose):
         self.pictures, self.pose, self.target = pictures, start, target
 
     @classmethod
     def of(cls, problem: CarProblem) -> CarScene:
         return cls(problem.car.pictures(), problem.start, problem.target)
 
-    def observe(self) -> Seen:
+    def observe(self) -> Observation:
         azimuth, elevation = (angle // STEP % (360 // STEP) for angle in self.target)
-        return Seen(azimuth, elevation, self.picture())
+        return Observation(azimuth, elevation, self.picture())
 
-    def picture(self) -> Picture:
+    def picture(self) -> Image:
         return self.pictures[AZIMUTHS.index(self.pose.azimuth)][ELEVATIONS.index(self.pose.elevation)]
 
     def act(self, move: Annotated[int, MOVES], _: Annotated[int, range(1)], __: Annotated[int, range(1)], /) -> None:
@@ -76,7 +76,7 @@ class CarScene(Env):
             self.pose = Pose(azimuth, elevation)
 
     @classmethod
-    def captions(cls) -> tuple[int, ...]:
+    def label_sizes(cls) -> tuple[int, ...]:
         return len(AZIMUTHS), len(ELEVATIONS)
 
     @classmethod
@@ -313,7 +313,7 @@ loop = Task(
     show=show,
     sizes=range(len(AZIMUTHS) + len(ELEVATIONS) - 1),
     examples=1000,
-    judged_on=sample_unseen,
+    sample_test=sample_unseen,
     prepare=prepare,
 )
 recursive = replace(loop, teacher="recursive", main=goto_recursive)

@@ -25,7 +25,7 @@ VALUES = TapeKind(symbols=None, heads=4, far=(HIGH,), drawn=0)
 Bit = Annotated[int, range(2)]
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     small: Bit
     done: Bit
     work: Bit
@@ -44,9 +44,11 @@ class QuicksortPad(Env):
     def tapes(cls) -> tuple[TapeKind, ...]:
         return (VALUES,)
 
-    def observe(self) -> Seen:
+    def observe(self) -> Observation:
         values = self.values
-        return Seen(not values.greater(NEXT, HIGH), values.same(NEXT, HIGH), not values.same(LOW, HIGH), values.empty())
+        return Observation(
+            not values.greater(NEXT, HIGH), values.same(NEXT, HIGH), not values.same(LOW, HIGH), values.empty()
+        )
 
     def act(
         self, op: Annotated[int, OPS], pointer: Annotated[int, POINTERS], other: Annotated[int, POINTERS], /

@@ -29,7 +29,7 @@ Digit = Annotated[int, DIGITS]
 Bit = Annotated[int, range(2)]
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     value1: Digit
     value2: Digit
     start1: Bit
@@ -55,9 +55,9 @@ class SortingPad(Env):
     def tapes(cls) -> tuple[TapeKind, ...]:
         return ARRAY, COUNT
 
-    def observe(self) -> Seen:
+    def observe(self) -> Observation:
         array = self.array
-        return Seen(
+        return Observation(
             array.read(POINTER1),
             array.read(POINTER2),
             array.at_start(POINTER1),
@@ -173,7 +173,7 @@ def sample(rng: Random, size: int) -> tuple[int, ...]:
     return tuple(rng.choices(kinds, k=size))
 
 
-def corners(size: int) -> list[tuple[int, ...]]:
+def corner_cases(size: int) -> list[tuple[int, ...]]:
     """Reversed, sorted and all-equal arrays, and the one whose smallest element has the longest way to go."""
     rising = tuple(DIGITS[i * len(DIGITS) // size] for i in range(size))
     return [rising[::-1], rising, (7,) * size, (0,) * size, (9,) * size, (9,) * (size - 1) + (0,)]
@@ -214,6 +214,6 @@ loop = Task(
     show=show,
     sizes=range(1, 21),  # a single element is a beginning of its own: the paper's 2 to 20 never show it
     examples=64,
-    corners=corners,
+    corner_cases=corner_cases,
 )
 recursive = replace(loop, teacher="recursive", main=bubblesort_recursive)

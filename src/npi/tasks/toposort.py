@@ -30,7 +30,7 @@ Vertices: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # each with its c
 Colour = Annotated[int, COLOURS]
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     start: Colour
     child: Colour
     empty: Annotated[int, range(2)]
@@ -48,8 +48,8 @@ class GraphPad(Env):
     def tapes(cls) -> tuple[GraphKind, ...]:
         return (GRAPH,)
 
-    def observe(self) -> Seen:
-        return Seen(self.graph.start(), self.graph.child(), self.graph.empty())
+    def observe(self) -> Observation:
+        return Observation(self.graph.start(), self.graph.child(), self.graph.empty())
 
     def act(self, op: Annotated[int, OPS], vertex: Annotated[int, VERTICES], _: Annotated[int, range(1)], /) -> None:
         """OPEN the start vertex or the next child, go on to the NEXT of either, or CLOSE the vertex opened last."""
@@ -141,7 +141,7 @@ def sample(rng: Random, size: int) -> Vertices:
     return _vertices(names, edges)
 
 
-def corners(size: int) -> list[Vertices]:
+def corner_cases(size: int) -> list[Vertices]:
     """A chain in the order listed and against it, no edges, and one vertex before or after all others."""
     names = [str(number) for number in range(1, size + 1)]
     chain = list(pairwise(names))
@@ -247,6 +247,6 @@ loop = Task(
     show=show,
     sizes=range(1, 9),
     examples=16,
-    corners=corners,
+    corner_cases=corner_cases,
 )
 recursive = replace(loop, teacher="recursive", main=toposort_recursive)

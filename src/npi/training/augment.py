@@ -16,7 +16,7 @@ SHIFT = 0.09  # how far from its place, as a share of half the picture
 GRAINS = 16  # distinct pictures of noise in one call
 
 
-def vary(pictures: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[Tensor, "I 3 H H"]:
+def augment(pictures: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[Tensor, "I 3 H H"]:
     """Every picture in a way of its own. Most of the time goes into moving pixels, so each step touches few of them."""
     count, side, device = len(pictures), pictures.shape[-1], pictures.device
 

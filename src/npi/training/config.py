@@ -1,99 +1,113 @@
-"""Recipes: how to train."""
+"""How to train: the settings, and named instances of them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 
 @dataclass(frozen=True)
 class TrainConfig:
     """How to train.
 
-    batch, pictures, drill  frames per update: without pictures, with them, and of practice programs
-    practice                walks through each environment, of which practice programs are made; these make the core
-                            teachable, and are then dropped
-    steps                   how many steps the frames of each kind may have together: fewer long frames are drawn
+    batch_size, image_batch_size, practice_batch_size
+                            frames per update: without images, with images, and of practice programs
+    practice_rollouts       random rollouts recorded in each environment, from which practice programs are made. They
+                            make the core teachable; 0 trains without practice
+    max_batch_steps         upper bound on the steps of all frames of a batch together: long frames make smaller batches
     updates                 give up after so many
-    learning_rate, beta2, clip, warmup   Adam, the norm to which gradients are clipped, updates until the full rate
-    shrink                  how strongly weights are drawn to nothing: weight decay, times the number of distinct frames
-                            (if they are not very few), since what is assumed counts the less the more is shown
-    decay, decay_every, floor   the learning rate is multiplied by `decay` every so many updates, continuously, and ends
-                            at this share of itself
-    anneal                  instead, the rate falls along a cosine, to that share at the last of `updates`
-    average                 how much of the running average of the weights stays at each update; the average is what
-                            is estimated, saved and used. 0: the weights themselves
-    temperature, uniform    programs are drawn by a softmax over their error, mixed with this share of equal chances
-    review                  frames found wrong at the last estimate are added to each batch, as this share of it
-    estimate_every, estimate_frames   how often errors are estimated, and on how many frames of each program
-    settle                  updates on frames drawn with equal chances once all are right: what is right becomes sure,
-                            and holds for more that was never shown
-    goal                    the share of each program's frames with pictures that must be right; of the others, all
-    caption                 how much it counts to say of each picture what the teacher says of it
-    insist, again, rounds   where a proof found mistakes: how many of them are learnt with each update, the updates of a
-                            round, and how many rounds there may be
-    gentle                  the learning rate at which a round begins, as a share; it falls to nothing along a cosine
+    learning_rate, beta2, grad_clip, warmup_updates
+                            of Adam: step size, second-moment decay, gradient norm bound, updates of linear warm-up
+    weight_decay            divided by the number of distinct frames (WEIGHT_DECAY_MIN_FRAMES at least): a prior counts
+                            for less, the more data there is
+    schedule                exponential: the learning rate is multiplied by `lr_decay` every `lr_decay_every` updates,
+                            continuously; cosine: it follows a half cosine over `updates`
+    min_lr_ratio            lower bound of the learning rate, as a fraction of `learning_rate`
+    ema_decay               decay of the exponential moving average of the weights, which is the model that is evaluated
+                            and saved. 0: no averaging
+    curriculum_temperature  programs are sampled by a softmax over their error rates with this temperature,
+    curriculum_uniform      mixed with this fraction of uniform sampling
+    replay_fraction         frames found wrong at the last evaluation are added to each batch, as this fraction of it
+    eval_every, eval_frames how often, in updates, error rates are estimated, and on how many frames of each program
+    updates_after_learned   updates on uniformly sampled frames once every frame is right; they raise the margins of what
+                            is right and improve generalisation
+    image_accuracy_goal     fraction of each program's frames with images that must be right; of other frames, all must
+    auxiliary_loss_weight   weight of the auxiliary loss on image labels
+    repair_batch_size, repair_updates, repair_rounds
+                            after a failed proof: counterexamples per update, updates per round, rounds at most
+    repair_lr_ratio         learning rate at the start of a repair round, as a fraction of `learning_rate`; it follows a
+                            half cosine to 0
     """
 
-    batch: int = 128
-    pictures: int = 112
-    drill: int = 2048
-    practice: int = 0
-    steps: int = 640
+    batch_size: int = 128
+    image_batch_size: int = 112
+    practice_batch_size: int = 2048
+    practice_rollouts: int = 0
+    max_batch_steps: int = 640
     updates: int = 6_000
     learning_rate: float = 1e-3
     beta2: float = 0.98
-    clip: float = 0.3
-    warmup: int = 20
-    shrink: float = 0.0
-    decay: float = 0.5
-    decay_every: int = 300
-    floor: float = 0.05
-    anneal: bool = False
-    average: float = 0.98
-    temperature: float = 0.005
-    uniform: float = 0.2
-    review: float = 0.1
-    estimate_every: int = 50
-    estimate_frames: int = 256
-    settle: int = 200
-    goal: float = 0.99
-    caption: float = 1.0
-    insist: int = 32
-    again: int = 300
-    rounds: int = 10
-    gentle: float = 0.2
+    grad_clip: float = 0.3
+    warmup_updates: int = 20
+    weight_decay: float = 0.0
+    schedule: Literal["exponential", "cosine"] = "exponential"
+    lr_decay: float = 0.5
+    lr_decay_every: int = 300
+    min_lr_ratio: float = 0.05
+    ema_decay: float = 0.98
+    curriculum_temperature: float = 0.005
+    curriculum_uniform: float = 0.2
+    replay_fraction: float = 0.1
+    eval_every: int = 50
+    eval_frames: int = 256
+    updates_after_learned: int = 200
+    image_accuracy_goal: float = 0.99
+    auxiliary_loss_weight: float = 1.0
+    repair_batch_size: int = 32
+    repair_updates: int = 300
+    repair_rounds: int = 10
+    repair_lr_ratio: float = 0.2
 
 
 FAST = TrainConfig()
-PICTURES = TrainConfig(
+IMAGES = TrainConfig(
     updates=3_400,
-    decay_every=540,
-    floor=0.02,
-    average=0.99,
-    temperature=0.05,
-    uniform=0.5,
-    estimate_every=100,
-    settle=3_400,  # to the end: a picture can always be varied once more
+    lr_decay_every=540,
+    min_lr_ratio=0.02,
+    ema_decay=0.99,
+    curriculum_temperature=0.05,
+    curriculum_uniform=0.5,
+    eval_every=100,
+    updates_after_learned=3_400,  # to the end: an image can always be augmented once more
 )
-PRACTICE = replace(PICTURES, practice=20_000, drill=8192, learning_rate=2e-3, anneal=True, updates=7_000, settle=7_000)
+PRACTICE = replace(
+    IMAGES,
+    practice_rollouts=20_000,
+    practice_batch_size=8192,
+    learning_rate=2e-3,
+    schedule="cosine",
+    updates=7_000,
+    updates_after_learned=7_000,
+)
+# The paper's values. Where it gives none (temperature, updates), a value that comes closest to its description.
 PAPER = TrainConfig(
-    batch=1,
-    pictures=1,
-    drill=1,
-    steps=1,
+    batch_size=1,
+    image_batch_size=1,
+    practice_batch_size=1,
+    max_batch_steps=1,
     updates=2_000_000,
     learning_rate=1e-4,
     beta2=0.999,
-    clip=float("inf"),
-    warmup=1,
-    decay=0.95,
-    decay_every=10_000,
-    floor=0.0,
-    average=0.0,
-    temperature=0.1,
-    uniform=0.0,
-    review=0.0,
-    estimate_every=1_000,
-    settle=0,
+    grad_clip=float("inf"),
+    warmup_updates=1,
+    lr_decay=0.95,
+    lr_decay_every=10_000,
+    min_lr_ratio=0.0,
+    ema_decay=0.0,
+    curriculum_temperature=0.1,
+    curriculum_uniform=0.0,
+    replay_fraction=0.0,
+    eval_every=1_000,
+    updates_after_learned=0,
 )
-CONFIGS = {"fast": FAST, "paper": PAPER, "pictures": PICTURES, "practice": PRACTICE}
+CONFIGS = {"fast": FAST, "paper": PAPER, "images": IMAGES, "practice": PRACTICE}

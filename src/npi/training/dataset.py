@@ -1,14 +1,16 @@
-"""Lessons: the distinct frames of some tasks, as tensors, and batches of them.
+"""The training set: every distinct frame of some tasks once, as tensors, and batches of them.
 
-Pictures are stored once each too, and a batch names them by index: each is encoded once, however many steps see it.
+Images are stored once each too. A batch refers to them by index, so that each is encoded once, however many steps show
+it.
 
-Axes: S steps, J frames, T time steps of a batch, F fields of an observation, A arguments, I pictures, H their side.
+Axes: S steps, J frames, T time steps of a batch, F fields of an observation, A arguments, I images, H their side.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -16,34 +18,33 @@ from jaxtyping import Bool, Int, UInt8
 from torch import Tensor
 
 from npi.errors import BadInput
-from npi.language.image import Picture
+from npi.language.image import Image
 from npi.language.program import ACT, ARGS, Frame
 from npi.language.task import Task, distinct_frames
+
+EnvFrame: TypeAlias = tuple[str, Frame]  # a frame with the name of its environment
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Frames side by side, longest first, their steps packed time step by time step."""
+    """Frames side by side, longest first, their steps packed time step by time step as PackedSequence packs them."""
 
-    going: Int[
-        Tensor, " T"
-    ]  # how many frames are still going at each time step (on the CPU, as PackedSequence wants it)
+    batch_sizes: Int[Tensor, " T"]  # how many frames are still running at each time step; stays on the CPU
     frame: Int[Tensor, " S"]  # which frame of the batch each step belongs to
     env: Int[Tensor, " S"]
-    seen: Int[Tensor, "S F"]
-    picture: Int[Tensor, " S"]  # which of the environment's pictures, 0 where it has none
+    observation: Int[Tensor, "S F"]
+    image: Int[Tensor, " S"]  # which of the environment's images; 0 where it has none
     program: Int[Tensor, " S"]
     args: Int[Tensor, "S A"]
-    stop: Bool[Tensor, " S"]
-    next_program: Int[Tensor, " S"]
-    next_args: Int[Tensor, "S A"]
+    stop: Bool[Tensor, " S"]  # the teacher's decision: return,
+    next_program: Int[Tensor, " S"]  # or call this program
+    next_args: Int[Tensor, "S A"]  # with these arguments
 
 
-class Lessons:
+class FrameDataset:
     """Every distinct frame once. `programs` are the rows of the model's memory, in order."""
 
-    def __init__(self, frames: Iterable[tuple[str, Frame]], programs: list[str], device: str | torch.device = "cpu"):
-        """Each frame comes with the name of its environment."""
+    def __init__(self, frames: Iterable[EnvFrame], programs: list[str], device: str | torch.device = "cpu"):
         pairs = list(frames)
         steps = [step for _, frame in pairs for step in frame.steps]
         row = {name: index for index, name in enumerate(programs)}
@@ -57,61 +58,51 @@ class Lessons:
         def tensor(values: list) -> Tensor:
             return torch.tensor(values, device=device)
 
-        numbers = [tuple(int(value) for value in step.seen if not isinstance(value, Picture)) for step in steps]
+        numbers = [tuple(int(value) for value in step.observation if not isinstance(value, Image)) for step in steps]
         first_steps = dict(zip(self.env.tolist(), self.first.tolist(), strict=True))
-        self.fields = [len(numbers[first_steps[index]]) for index in range(len(self.envs))]
-        width = max(self.fields)
-        none = (0,) * ARGS
+        self.field_counts = [len(numbers[first_steps[index]]) for index in range(len(self.envs))]
+        width = max(self.field_counts)
+        no_args = (0,) * ARGS
         self.args = tensor([frame.call.args for _, frame in pairs])
-        self.seen = tensor([values + (0,) * (width - len(values)) for values in numbers])
+        self.observation = tensor([values + (0,) * (width - len(values)) for values in numbers])
         self.stop = tensor([step.decision is None for step in steps])
         self.next_program = tensor([0 if step.decision is None else row[step.decision.program] for step in steps])
-        self.next_args = tensor([none if step.decision is None else step.decision.args for step in steps])
-        self.collect_pictures(pairs, device)
+        self.next_args = tensor([no_args if step.decision is None else step.decision.args for step in steps])
+        self._collect_images(pairs, device)
 
-    def collect_pictures(self, pairs: list[tuple[str, Frame]], device: str | torch.device) -> None:
-        """The distinct pictures of each environment, and which of them each step sees."""
-        tables: dict[str, dict[Picture, int]] = {}
-        picture = [0] * len(self.stop)
+    def _collect_images(self, pairs: list[EnvFrame], device: str | torch.device) -> None:
+        """Store the distinct images of each environment with their labels, and which of them each step shows."""
+        tables: dict[str, dict[Image, int]] = {}
+        image = [0] * len(self.stop)
         for (env, frame), first in zip(pairs, self.first.tolist(), strict=True):
             for index, step in enumerate(frame.steps):
-                if isinstance(step.seen[-1], Picture):
+                if isinstance(step.observation[-1], Image):
                     table = tables.setdefault(env, {})
-                    picture[first + index] = table.setdefault(step.seen[-1], len(table))
-        self.picture = torch.tensor(picture, device=device)
-        self.pictures = {env: _stack(table).to(device) for env, table in tables.items()}
-        self.captions = {env: torch.tensor([p.caption for p in table], device=device) for env, table in tables.items()}
+                    image[first + index] = table.setdefault(step.observation[-1], len(table))
+        self.image = torch.tensor(image, device=device)
+        self.images = {env: _stack(table).to(device) for env, table in tables.items()}
+        self.labels = {env: torch.tensor([im.labels for im in table], device=device) for env, table in tables.items()}
 
     def __len__(self) -> int:
         return len(self.length)
 
-    def alike(self, among: np.ndarray) -> Groups:
-        """Some frames, those of the same program with the same decisions together."""
-        decided = torch.cat([self.stop[:, None], self.next_program[:, None], self.next_args], 1).cpu().numpy()
-        groups: dict[tuple[int, bytes], list[int]] = {}
-        for frame in among.tolist():
-            steps = slice(self.first[frame], self.first[frame] + self.length[frame])
-            groups.setdefault((int(self.program[frame]), decided[steps].tobytes()), []).append(frame)
-        chosen = sorted(groups, key=lambda key: key[0])
-        return Groups([groups[key] for key in chosen], np.array([program for program, _ in chosen]))
-
     def batch(self, chosen: np.ndarray) -> Batch:
         """A batch of these frames, which must be sorted longest first (`longest_first`)."""
         time = np.arange(int(self.length[chosen[0]]))[:, None]
-        going = time < self.length[chosen]  # [T, J]
-        column = np.broadcast_to(np.arange(len(chosen)), going.shape)[going]
+        running = time < self.length[chosen]  # [T, J]
+        column = np.broadcast_to(np.arange(len(chosen)), running.shape)[running]
 
         def tensor(values: np.ndarray) -> Tensor:
             return torch.from_numpy(values).to(self.args.device)
 
-        steps = tensor((self.first[chosen] + time)[going])
+        steps = tensor((self.first[chosen] + time)[running])
         frames = chosen[column]
         return Batch(
-            going=torch.from_numpy(going.sum(1)),
+            batch_sizes=torch.from_numpy(running.sum(1)),
             frame=tensor(column),
             env=tensor(self.env[frames]),
-            seen=self.seen[steps],
-            picture=self.picture[steps],
+            observation=self.observation[steps],
+            image=self.image[steps],
             program=tensor(self.program[frames]),
             args=self.args[tensor(frames)],
             stop=self.stop[steps],
@@ -119,60 +110,69 @@ class Lessons:
             next_args=self.next_args[steps],
         )
 
-    def pictures_of(self, env: str, among: np.ndarray) -> Tensor:
-        """Which pictures of an environment the frames marked show."""
-        chosen = np.nonzero(among & (self.env == self.envs.index(env)))[0]
-        steps = np.concatenate(
-            [np.arange(f, f + n) for f, n in zip(self.first[chosen], self.length[chosen], strict=True)]
-        )
-        return self.picture[torch.from_numpy(steps).to(self.picture.device)].unique()
-
     def longest_first(self, chosen: np.ndarray) -> np.ndarray:
         return chosen[np.argsort(-self.length[chosen], kind="stable")]
 
+    def images_of(self, env: str, mask: np.ndarray) -> Tensor:
+        """The indices of an environment's images that the frames in a mask show."""
+        chosen = np.nonzero(mask & (self.env == self.envs.index(env)))[0]
+        steps = np.concatenate(
+            [np.arange(f, f + n) for f, n in zip(self.first[chosen], self.length[chosen], strict=True)]
+        )
+        return self.image[torch.from_numpy(steps).to(self.image.device)].unique()
 
-class Groups:
-    """Frames in groups, from which each group has the same chance: rare decisions are drawn as often as common ones."""
+    def balanced_sampler(self, frames: np.ndarray) -> BalancedSampler:
+        """A sampler over some frames that groups them by program and by the decisions made."""
+        decisions = torch.cat([self.stop[:, None], self.next_program[:, None], self.next_args], 1).cpu().numpy()
+        groups: dict[tuple[int, bytes], list[int]] = {}
+        for frame in frames.tolist():
+            steps = slice(self.first[frame], self.first[frame] + self.length[frame])
+            groups.setdefault((int(self.program[frame]), decisions[steps].tobytes()), []).append(frame)
+        keys = sorted(groups, key=lambda key: key[0])
+        return BalancedSampler([groups[key] for key in keys], np.array([program for program, _ in keys]))
+
+
+class BalancedSampler:
+    """Samples a program, then one of its groups of frames, then a frame, each uniformly: rare decisions come up often.
+
+    The groups of one program lie next to each other.
+    """
 
     def __init__(self, groups: Collection[Collection[int]], program: np.ndarray):
         self.frames = np.concatenate([np.array(group) for group in groups])
-        self.count = np.array([len(group) for group in groups])
-        self.first = self.count.cumsum() - self.count
-        # The groups of each program, which lie together: where they begin, and how many there are.
-        _, self.group, self.groups = np.unique(program, return_index=True, return_counts=True)
+        self.group_size = np.array([len(group) for group in groups])
+        self.group_start = self.group_size.cumsum() - self.group_size
+        _, self.first_group, self.group_count = np.unique(program, return_index=True, return_counts=True)
 
-    def draw(self, count: int, rng: np.random.Generator) -> np.ndarray:
-        """Frames of programs drawn with equal chances, each of a group drawn with equal chances."""
-        program = rng.integers(len(self.group), size=count)
-        group = self.group[program] + rng.integers(self.groups[program])
-        return self.frames[self.first[group] + rng.integers(self.count[group])]
+    def sample(self, count: int, rng: np.random.Generator) -> np.ndarray:
+        program = rng.integers(len(self.first_group), size=count)
+        group = self.first_group[program] + rng.integers(self.group_count[program])
+        return self.frames[self.group_start[group] + rng.integers(self.group_size[group])]
 
 
-def _stack(pictures: Collection[Picture]) -> UInt8[Tensor, "I 4 H H"]:
-    """One by one: they can be gigabytes."""
-    side = next(iter(pictures)).pixels.shape[0]
-    stacked = torch.empty(len(pictures), 4, side, side, dtype=torch.uint8)
-    for place, picture in zip(stacked, pictures, strict=True):
-        place.copy_(torch.from_numpy(picture.pixels).permute(2, 0, 1))
+def _stack(images: Collection[Image]) -> UInt8[Tensor, "I 4 H H"]:
+    """All images in one tensor, copied one by one: together they can be gigabytes."""
+    side = next(iter(images)).pixels.shape[0]
+    stacked = torch.empty(len(images), 4, side, side, dtype=torch.uint8)
+    for place, image in zip(stacked, images, strict=True):
+        place.copy_(torch.from_numpy(image.pixels).permute(2, 0, 1))
     return stacked
 
 
-def demonstrations(tasks: Iterable[Task], seed: int) -> Iterator[tuple[str, Frame]]:
-    """The distinct frames of several tasks, each with the name of its environment."""
-    seen: set[tuple[str, Frame]] = set()
+def record_frames(tasks: Iterable[Task], seed: int) -> Iterator[EnvFrame]:
+    """The distinct frames that the teachers of several tasks demonstrate."""
+    known: set[EnvFrame] = set()
     for task in tasks:
-        for frame in distinct_frames(task, task.examples_of(seed)):
+        for frame in distinct_frames(task, task.training_problems(seed)):
             pair = (task.env.__name__, frame)
-            if pair not in seen:
-                seen.add(pair)
+            if pair not in known:
+                known.add(pair)
                 yield pair
 
 
-def programs_of(frames: Iterable[tuple[str, Frame]]) -> list[str]:
-    """The programs that occur in frames, called or running, ACT first."""
-    called = {ACT}
-    for _, frame in frames:
-        called.add(frame.call.program)
-    if not called - {ACT}:
+def program_names(frames: Iterable[EnvFrame]) -> list[str]:
+    """The programs that frames are frames of, sorted, ACT first: the rows of a model's memory."""
+    names = {ACT} | {frame.call.program for _, frame in frames}
+    if names == {ACT}:
         raise BadInput("there is nothing to learn: no task gave any frame")
-    return sorted(called, key=lambda name: (name != ACT, name))
+    return sorted(names, key=lambda name: (name != ACT, name))

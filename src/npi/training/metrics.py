@@ -1,4 +1,7 @@
-"""Metrics: which frames a network gets right."""
+"""Metrics: which frames a network gets right.
+
+Axes: S steps, I images, G width of the image features.
+"""
 
 from __future__ import annotations
 
@@ -7,79 +10,90 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn.functional import embedding
 
 from npi.language.record import record
 from npi.language.task import Task
-from npi.network.encoders import colours
-from npi.network.model import NPI, Outputs
-from npi.training.dataset import Batch, Lessons
-from npi.training.loss import wrong_steps
+from npi.network.decision import Logits, decide, differs
+from npi.network.encoders import to_rgb
+from npi.network.model import NPI
+from npi.training.dataset import Batch, FrameDataset
 
-STEPS_AT_ONCE = 1 << 17  # of the frames judged together: more would not fit into little memory
+# How much is evaluated in one forward pass, so that it fits into little memory.
+FRAMES_AT_ONCE = 1024
+STEPS_AT_ONCE = 1 << 17
+IMAGES_AT_ONCE = 256
 
-See: TypeAlias = Callable[[str, Int[Tensor, " I"]], Float[Tensor, "I G"]]  # some of an environment's pictures, encoded
+# Encodes some of an environment's images, given by their indices in the dataset.
+EncodeImages: TypeAlias = Callable[[str, Int[Tensor, " I"]], Float[Tensor, "I G"]]
 
 
-def outputs(model: NPI, lessons: Lessons, batch: Batch, see: See) -> Outputs:
-    """What the model says at every step of a batch."""
+def batch_logits(model: NPI, dataset: FrameDataset, batch: Batch, encode_images: EncodeImages) -> Logits:
+    """The logits at every step of a batch."""
 
-    def encode(env: str, seen: Tensor, args: Tensor, picture: Tensor) -> Tensor:
-        if env not in lessons.pictures:
-            return model.encode(env, seen, args)
-        distinct, place = picture.unique(return_inverse=True)
-        return model.encode(env, seen, args, embedding(place, see(env, distinct)))
+    def encode(env: str, observation: Tensor, args: Tensor, image: Tensor) -> Tensor:
+        if env not in dataset.images:
+            return model.encode(env, observation, args)
+        distinct, index = image.unique(return_inverse=True)
+        return model.encode(env, observation, args, embedding(index, encode_images(env, distinct)))
 
-    if len(lessons.envs) == 1:
-        encoded = encode(lessons.envs[0], batch.seen, batch.args, batch.picture)
+    if len(dataset.envs) == 1:
+        encoded = encode(dataset.envs[0], batch.observation, batch.args, batch.image)
     else:
-        encoded = torch.empty(len(batch.stop), model.config.state, device=batch.stop.device)
-        for index, (env, fields) in enumerate(zip(lessons.envs, lessons.fields, strict=True)):
+        encoded = torch.empty(len(batch.stop), model.config.state_width, device=batch.stop.device)
+        for index, (env, fields) in enumerate(zip(dataset.envs, dataset.field_counts, strict=True)):
             mine = batch.env == index
             if mine.any():
-                encoded[mine] = encode(env, batch.seen[mine, :fields], batch.args[mine], batch.picture[mine])
-    said, _ = model.core(encoded, batch.program, batch.going)
-    return said
+                encoded[mine] = encode(env, batch.observation[mine, :fields], batch.args[mine], batch.image[mine])
+    return model.frame_logits(encoded, batch.program, batch.batch_sizes)
+
+
+def wrong_steps(logits: Logits, batch: Batch) -> Bool[Tensor, " S"]:
+    """The steps at which the model's decision is not the teacher's."""
+    return differs(decide(logits), batch.stop, batch.next_program, batch.next_args)
 
 
 @torch.no_grad()
-def count_wrong(
-    model: NPI, lessons: Lessons, among: np.ndarray, enough: int | None = None
+def count_wrong_decisions(
+    model: NPI, dataset: FrameDataset, mask: np.ndarray, enough: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of some frames were looked at, and how many decisions of each are wrong; `enough` wrong frames end it."""
+    """Which of the frames in a mask were evaluated, and how many decisions of each are wrong.
+
+    Evaluation ends early once more than `enough` frames are wrong.
+    """
     model.eval()
-    looked_at, wrong = np.zeros_like(among), np.zeros(len(among), dtype=np.int64)
-    glimpses = {
-        env: torch.zeros(len(pictures), model.config.glimpse(env), device=pictures.device)
-        for env, pictures in lessons.pictures.items()
+    evaluated, wrong = np.zeros_like(mask), np.zeros(len(mask), dtype=np.int64)
+    features = {
+        env: torch.zeros(len(images), model.config.image_features_width(env), device=images.device)
+        for env, images in dataset.images.items()
     }
-    for env, table in glimpses.items():
-        for part in lessons.pictures_of(env, among).split(256):
-            table[part] = model.look(env, colours(lessons.pictures[env][part]))
-    # Frames of like length together waste no time; the short ones first, as they are the most and the quickest.
-    frames = lessons.longest_first(np.nonzero(among)[0])[::-1]
+    for env, table in features.items():
+        for part in dataset.images_of(env, mask).split(IMAGES_AT_ONCE):
+            table[part] = model.encode_images(env, to_rgb(dataset.images[env][part]))
+    # Frames of similar length together need little padding; the short ones first, as most are short and quickly done.
+    frames = dataset.longest_first(np.nonzero(mask)[0])[::-1]
     start = 0
     while start < len(frames) and (enough is None or (wrong > 0).sum() <= enough):
-        fitting = int((lessons.length[frames[start : start + 1024]].cumsum() <= STEPS_AT_ONCE).sum())
+        fitting = int((dataset.length[frames[start : start + FRAMES_AT_ONCE]].cumsum() <= STEPS_AT_ONCE).sum())
         chosen = frames[start : start + max(1, fitting)][::-1]
-        batch = lessons.batch(chosen)
-        steps = wrong_steps(outputs(model, lessons, batch, lambda env, which: glimpses[env][which]), batch)
+        batch = dataset.batch(chosen)
+        steps = wrong_steps(batch_logits(model, dataset, batch, lambda env, which: features[env][which]), batch)
         wrong[chosen] = np.bincount(batch.frame[steps].cpu().numpy(), minlength=len(chosen))
-        looked_at[chosen] = True
+        evaluated[chosen] = True
         start += len(chosen)
-    return looked_at, wrong
+    return evaluated, wrong
 
 
-def follows(model: NPI, task: Task, problem: Any) -> bool:
+def matches_teacher(model: NPI, task: Task, problem: Any) -> bool:
     """Whether a model, left to itself, would run as the teacher does on a problem.
 
-    It would if it decides as the teacher in every frame of the teacher's run, since the first different decision would
-    be in one of them. So all of them are asked at once, each distinct one once: much quicker than a run.
+    It would if it makes the teacher's decision at every step of the teacher's run, since its first different decision
+    would be at one of them. So each distinct frame of that run is evaluated once, in one batch: much faster than a run.
     """
     frames = {(task.env.__name__, frame): None for frame in record(task.env.of(problem), task.main)}
     if not {frame.call.program for _, frame in frames} <= set(model.programs):
         return False
-    lessons = Lessons(frames, model.programs, model.keys.device)
-    return not count_wrong(model, lessons, np.ones(len(lessons), dtype=bool))[1].any()
+    dataset = FrameDataset(frames, model.programs, model.keys.device)
+    return not count_wrong_decisions(model, dataset, np.ones(len(dataset), dtype=bool))[1].any()

@@ -1,11 +1,11 @@
-"""Practice: random small programs on the environment of a task, to be learnt beside its own.
+"""Practice: random small programs on the environment of a task, to be learned beside its own.
 
-A core that has learnt its tasks' programs alone cannot be taught new ones by rows of memory: it runs eighteen programs,
+A core that has learned its tasks' programs alone cannot be taught new ones by rows of memory: it runs eighteen programs,
 not whatever a row describes. Practice makes it an interpreter of rows. A practice program is made of what the task has
 already: its programs, `act`, and the fields of its observation. It gives some orders, then perhaps chooses by what is
 observed between two ways to go on; a way may end in a call of itself, which makes a loop.
 
-Such programs are invented as they are needed (drill.py), a new one for every frame, so that none can be learnt by
+Such programs are invented as they are needed (drill.py), a new one for every frame, so that none can be learned by
 heart. All it takes from the environment are walks: orders given at random, and what is seen along the way.
 """
 
@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from random import Random
 from typing import Any
 
-from npi.language.image import Picture
+from npi.language.image import Image
 from npi.language.program import ACT, Call, Frame, Program, Step
 from npi.language.record import record_programs
 from npi.language.task import Task
@@ -39,26 +39,26 @@ ENOUGH = 0.8  # of them, how many it must come back from
 
 
 @dataclass(frozen=True)
-class Copy:
+class FieldArgument:
     """An argument that is read off the observation: a field's value, or its neighbour."""
 
     field: int
     shift: int
 
-    def of(self, seen: Sequence[int], size: int) -> int:
-        return (seen[self.field] + self.shift) % size
+    def of(self, observation: Sequence[int], size: int) -> int:
+        return (observation[self.field] + self.shift) % size
 
 
 @dataclass(frozen=True)
-class Order:
+class Instruction:
     """A call of a practice program; its arguments may depend on what is observed."""
 
     program: str
-    args: tuple[int | Copy, ...]
+    args: tuple[int | FieldArgument, ...]
 
 
 @dataclass(frozen=True)
-class Check:
+class Condition:
     """Whether a field of the observation has one of some values or, if another field is named, is less or as much."""
 
     field: int
@@ -66,58 +66,62 @@ class Check:
     other: int | None = None
     equal: bool = False
 
-    def holds(self, seen: Sequence[int]) -> bool:
+    def holds(self, observation: Sequence[int]) -> bool:
         if self.other is None:
-            return seen[self.field] in self.values
-        return seen[self.field] == seen[self.other] if self.equal else seen[self.field] < seen[self.other]
+            return observation[self.field] in self.values
+        return (
+            observation[self.field] == observation[self.other]
+            if self.equal
+            else observation[self.field] < observation[self.other]
+        )
 
 
 @dataclass(frozen=True)
-class Practice:
+class PracticeProgram:
     """A practice program: the first orders, then those of the first way whose checks all hold, or else of the last."""
 
     name: str
     env: str
-    first: tuple[Order, ...]
-    checks: tuple[tuple[Check, ...], ...] = ()  # for each way but the last
-    ways: tuple[tuple[Order, ...], ...] = ()
+    first: tuple[Instruction, ...]
+    checks: tuple[tuple[Condition, ...], ...] = ()  # for each way but the last
+    ways: tuple[tuple[Instruction, ...], ...] = ()
 
-    def way(self, seen: Sequence[int]) -> tuple[Order, ...]:
+    def way(self, observation: Sequence[int]) -> tuple[Instruction, ...]:
         for checks, orders in zip(self.checks, self.ways, strict=False):
-            if all(check.holds(seen) for check in checks):
+            if all(check.holds(observation) for check in checks):
                 return orders
         return self.ways[-1] if self.ways else ()
 
 
 @dataclass(frozen=True)
-class Walk:
+class Rollout:
     """Orders given one after the other, what was seen before each and after the last, as numbers, and a check."""
 
     env: str
-    orders: tuple[Order, ...]
-    seen: tuple[tuple[int, ...], ...]
-    check: Check
+    orders: tuple[Instruction, ...]
+    observation: tuple[tuple[int, ...], ...]
+    check: Condition
 
 
-class TooFar(Exception):
+class TooDeep(Exception):
     """A practice program called itself too often."""
 
 
-class Gym:
+class ProgramSampler:
     """Where programs are practised: a task's environment in many states, and the calls that are known there."""
 
     def __init__(self, task: Task, seed: object = 0):
         self.task, self.rng = task, Random(f"practice {task.name} {seed}")
         self.env = task.env.__name__
-        self.fields = [*task.env.fields().values(), *task.env.captions()]
-        self.arguments = task.env.arguments()
+        self.fields = [*task.env.fields().values(), *task.env.label_sizes()]
+        self.arguments = task.env.argument_sizes()
         self.programs: dict[str, Program] = {}
         sizes = task.sizes[: max(1, len(task.sizes) // 3)]  # small ones show all there is to see
         self.problems = [task.sample(self.rng, self.rng.choice(sizes)) for _ in range(PROBLEMS)]
         calls: dict[Call, None] = {}
         for problem in self.problems[:8]:
             env = task.env.of(problem)
-            for main in (task.main, *task.also):
+            for main in (task.main, *task.extra_programs):
                 frames, programs = record_programs(env, main)
                 self.programs |= programs
                 calls |= {frame.call: None for frame in frames}
@@ -142,10 +146,10 @@ class Gym:
             called = self.programs[call.program]
             called(env, *call.args[: called.function.__code__.co_argcount - 1])
 
-    def run(self, practice: Practice, env: Any, frames: list[Frame], depth: int = 0) -> None:
+    def run(self, practice: PracticeProgram, env: Any, frames: list[Frame], depth: int = 0) -> None:
         """Run a practice program and keep its own frames, not those of what it calls."""
         if depth > DEPTH:
-            raise TooFar
+            raise TooDeep
         steps: list[Step] = []
         place = len(frames)
         frames.append(Frame(Call(practice.name), ()))
@@ -156,55 +160,55 @@ class Gym:
 
     def obey(
         self,
-        practice: Practice,
-        orders: Sequence[Order],
+        practice: PracticeProgram,
+        orders: Sequence[Instruction],
         env: Any,
         steps: list[Step],
         frames: list[Frame],
         depth: int,
     ) -> None:
         for order in orders:
-            seen = env.observe()
-            call = self.given(order, fields_of(seen))
-            steps.append(Step(seen, call))
+            observation = env.observe()
+            call = self.given(order, fields_of(observation))
+            steps.append(Step(observation, call))
             if call.program == practice.name:
                 self.run(practice, env, frames, depth + 1)
             else:
                 self.carry_out(call, env)
 
-    def given(self, order: Order, seen: Sequence[int]) -> Call:
+    def given(self, order: Instruction, observation: Sequence[int]) -> Call:
         """The call that an order makes where this is seen."""
         args = (
-            arg.of(seen, size) if isinstance(arg, Copy) else arg
+            arg.of(observation, size) if isinstance(arg, FieldArgument) else arg
             for arg, size in zip(order.args, self.arguments, strict=True)
         )
         return Call(order.program, tuple(args))
 
-    def walk(self) -> Walk:
+    def walk(self) -> Rollout:
         """As many orders as a practice program may give, from somewhere."""
-        another = Order(ANOTHER, (0,) * len(self.arguments))
+        another = Instruction(ANOTHER, (0,) * len(self.arguments))
         orders = tuple(another if self.rng.random() < OFTEN else self.order() for _ in range(FIRST))
         env = self.start(self.rng)
-        seen = [tuple(fields_of(env.observe()))]
+        observation = [tuple(fields_of(env.observe()))]
         for order in orders:
-            self.carry_out(self.given(order, seen[-1]), env)
-            seen.append(tuple(fields_of(env.observe())))
-        return Walk(self.env, orders, tuple(seen), self.check())
+            self.carry_out(self.given(order, observation[-1]), env)
+            observation.append(tuple(fields_of(env.observe())))
+        return Rollout(self.env, orders, tuple(observation), self.check())
 
-    def frames(self, practice: Practice, rng: Random, starts: int) -> list[Frame]:
+    def frames(self, practice: PracticeProgram, rng: Random, starts: int) -> list[Frame]:
         """The distinct frames of a practice program from some states; none from where it does not come back."""
         return list(dict.fromkeys(frame for _ in range(starts) for frame in self.attempt(practice, rng)))
 
-    def attempt(self, practice: Practice, rng: Random) -> list[Frame]:
+    def attempt(self, practice: PracticeProgram, rng: Random) -> list[Frame]:
         """The frames of a practice program from one state, or none if it does not come back."""
         frames: list[Frame] = []
         try:
             self.run(practice, self.start(rng), frames)
-        except TooFar:
+        except TooDeep:
             return []
         return frames
 
-    def make(self, name: str) -> Practice:
+    def make(self, name: str) -> PracticeProgram:
         """A new practice program that comes back from nearly everywhere, and whose every way is gone sometimes."""
         while True:
             practice = self.draw(name)
@@ -216,21 +220,21 @@ class Gym:
             if back >= ENOUGH * STARTS and len(gone) >= max(1, len(practice.ways)):
                 return practice
 
-    def draw(self, name: str) -> Practice:
+    def draw(self, name: str) -> PracticeProgram:
         """A sequence, a choice or a loop."""
         rng, kind = self.rng, self.rng.randrange(3)
         if kind == 0:
-            return Practice(name, self.env, self.orders(rng.randint(1, FIRST)))
+            return PracticeProgram(name, self.env, self.orders(rng.randint(1, FIRST)))
         first = self.orders(int(rng.random() < EARLY))
         again = self.orders(rng.randint(1, MOST))
         if kind == 2:
-            again += (Order(name, (0,) * len(self.arguments)),)
-        return Practice(name, self.env, first, (self.checks(),), (again, self.orders(rng.choice(OTHERWISE))))
+            again += (Instruction(name, (0,) * len(self.arguments)),)
+        return PracticeProgram(name, self.env, first, (self.checks(),), (again, self.orders(rng.choice(OTHERWISE))))
 
-    def orders(self, count: int) -> tuple[Order, ...]:
+    def orders(self, count: int) -> tuple[Instruction, ...]:
         return tuple(self.order() for _ in range(count))
 
-    def order(self) -> Order:
+    def order(self) -> Instruction:
         rng, kind = self.rng, self.rng.random()
         if kind < 0.45:
             call = rng.choice(self.calls)
@@ -238,24 +242,24 @@ class Gym:
             call = rng.choice(self.acts)
         else:  # any action, also one that no teacher makes
             call = Call(ACT, tuple(rng.randrange(size) for size in self.arguments))
-        args: list[int | Copy] = list(call.args)
+        args: list[int | FieldArgument] = list(call.args)
         for index, size in enumerate(self.arguments):
             like = [field for field, values in enumerate(self.fields) if values == size > 2]
             if call.program == ACT and like and rng.random() < 0.1:
-                args[index] = Copy(rng.choice(like), rng.choice((0, 0, 1, -1)))
-        return Order(call.program, tuple(args))
+                args[index] = FieldArgument(rng.choice(like), rng.choice((0, 0, 1, -1)))
+        return Instruction(call.program, tuple(args))
 
-    def checks(self) -> tuple[Check, ...]:
+    def checks(self) -> tuple[Condition, ...]:
         """Most often one, sometimes two of which both must hold."""
         return tuple(self.check() for _ in range(1 + (self.rng.random() < BOTH)))
 
-    def check(self) -> Check:
+    def check(self) -> Condition:
         rng = self.rng
         field = rng.randrange(len(self.fields))
         size = self.fields[field]
         like = [other for other, values in enumerate(self.fields) if values == size > 2 and other != field]
         if like and rng.random() < 0.25:
-            return Check(field, other=rng.choice(like), equal=rng.random() < 0.25)
+            return Condition(field, other=rng.choice(like), equal=rng.random() < 0.25)
         kind = rng.random()
         if kind < 0.4:
             values = {rng.randrange(size)}
@@ -263,16 +267,16 @@ class Gym:
             values = set(range(rng.randint(1, size - 1)))
         else:
             values = set(rng.sample(range(size), rng.randint(1, size - 1)))
-        return Check(field, frozenset(values if rng.random() < 0.6 or size == 2 else set(range(size)) - values))
+        return Condition(field, frozenset(values if rng.random() < 0.6 or size == 2 else set(range(size)) - values))
 
 
-def walks(task: Task, count: int, seed: object = 0) -> Iterator[Walk]:
-    gym = Gym(task, seed)
+def walks(task: Task, count: int, seed: object = 0) -> Iterator[Rollout]:
+    gym = ProgramSampler(task, seed)
     for _ in range(count):
         yield gym.walk()
 
 
-def all_walks(tasks: Sequence[Task], count: int, seed: int = 0, workers: int = 1) -> Iterator[Walk]:
+def make_rollouts(tasks: Sequence[Task], count: int, seed: int = 0, workers: int = 1) -> Iterator[Rollout]:
     """`count` walks for each of some tasks, made in several processes if the tasks are built in."""
     if not count:
         return
@@ -287,7 +291,7 @@ def all_walks(tasks: Sequence[Task], count: int, seed: int = 0, workers: int = 1
             yield from made
 
 
-def _walks(job: tuple[str, str, int, str]) -> list[Walk]:
+def _walks(job: tuple[str, str, int, str]) -> list[Rollout]:
     name, teacher, count, seed = job
     return list(walks(find(name, teacher), count, seed))
 
@@ -296,6 +300,6 @@ def _built_in(task: Task) -> bool:
     return task.name in names() and find(task.name, task.teacher).main is task.main
 
 
-def fields_of(seen: Sequence[Any]) -> Sequence[int]:
+def fields_of(observation: Sequence[Any]) -> Sequence[int]:
     """What is observed, as numbers: of a picture, its caption."""
-    return (*seen[:-1], *seen[-1].caption) if isinstance(seen[-1], Picture) else seen
+    return (*observation[:-1], *observation[-1].labels) if isinstance(observation[-1], Image) else observation

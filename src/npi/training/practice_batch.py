@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from npi.network.model import ModelConfig
-from npi.training.practice import BOTH, EARLY, FIRST, MOST, OTHERWISE, Check, Copy, Order, Walk
+from npi.training.practice import BOTH, EARLY, FIRST, MOST, OTHERWISE, Condition, FieldArgument, Instruction, Rollout
 
 FAITHFUL = 0.5  # share of the frames whose orders are those of the walk
 COPYING = 0.2  # share of the other orders that read arguments off the observation, which takes longest to learn
@@ -25,7 +25,7 @@ PLACES = 3  # where orders stand: before the choice, on the way if the check hol
 SEQUENCE, CHOICE, LOOP = range(3)
 
 
-class Orders(NamedTuple):
+class InstructionTensors(NamedTuple):
     """Orders as tensors: the row of the program, and of each argument the value or the field it is read off, if any."""
 
     program: Int[Tensor, " O"]
@@ -34,17 +34,17 @@ class Orders(NamedTuple):
     shift: Int[Tensor, "O A"]
 
     @staticmethod
-    def of(orders: Sequence[Order], row: dict[str, int]) -> Orders:
-        copies = [[arg if isinstance(arg, Copy) else None for arg in order.args] for order in orders]
-        return Orders(
+    def of(orders: Sequence[Instruction], row: dict[str, int]) -> InstructionTensors:
+        copies = [[arg if isinstance(arg, FieldArgument) else None for arg in order.args] for order in orders]
+        return InstructionTensors(
             torch.tensor([row[order.program] for order in orders]),
-            torch.tensor([[0 if isinstance(arg, Copy) else arg for arg in order.args] for order in orders]),
+            torch.tensor([[0 if isinstance(arg, FieldArgument) else arg for arg in order.args] for order in orders]),
             torch.tensor([[-1 if copy is None else copy.field for copy in args] for args in copies]),
             torch.tensor([[0 if copy is None else copy.shift for copy in args] for args in copies]),
         )
 
 
-class Checks(NamedTuple):
+class ConditionTensors(NamedTuple):
     """Checks as tensors."""
 
     field: Int[Tensor, " C"]
@@ -53,53 +53,53 @@ class Checks(NamedTuple):
     equal: Bool[Tensor, " C"]
 
     @staticmethod
-    def of(checks: Sequence[Check], values: int) -> Checks:
-        return Checks(
+    def of(checks: Sequence[Condition], values: int) -> ConditionTensors:
+        return ConditionTensors(
             torch.tensor([check.field for check in checks]),
             torch.tensor([[value in check.values for value in range(values)] for check in checks]),
             torch.tensor([-1 if check.other is None else check.other for check in checks]),
             torch.tensor([check.equal for check in checks]),
         )
 
-    def hold(self, which: Int[Tensor, "J _"], seen: Int[Tensor, "J F"]) -> Bool[Tensor, "J _"]:
+    def hold(self, which: Int[Tensor, "J _"], observation: Int[Tensor, "J F"]) -> Bool[Tensor, "J _"]:
         """Which of some checks hold where this is seen."""
-        value, other = (seen.gather(1, field[which].clamp_min(0)) for field in (self.field, self.other))
+        value, other = (observation.gather(1, field[which].clamp_min(0)) for field in (self.field, self.other))
         compared = torch.where(self.equal[which], value == other, value < other)
         return torch.where(self.other[which] < 0, self.values[which, value], compared)
 
 
-class Ground(NamedTuple):
+class RolloutTensors(NamedTuple):
     """What practice has of one environment: walks, and what they are made of."""
 
     env: str
     numbers: int  # of an observation, the captions of a picture left out
     sizes: Int[Tensor, " F"]  # how many values each field has
-    seen: Int[Tensor, "W T F"]  # T: one more than the orders of a walk
-    orders: Orders  # those of each walk, in order; then a call of itself
+    observation: Int[Tensor, "W T F"]  # T: one more than the orders of a walk
+    orders: InstructionTensors  # those of each walk, in order; then a call of itself
     copying: Int[Tensor, " _"]  # those that read arguments off the observation
-    checks: Checks
+    checks: ConditionTensors
 
     @staticmethod
-    def of(walks: Sequence[Walk], config: ModelConfig, row: dict[str, int], device: torch.device) -> Ground:
+    def of(walks: Sequence[Rollout], config: ModelConfig, row: dict[str, int], device: torch.device) -> RolloutTensors:
         env = walks[0].env
-        itself = Order("", (0,) * len(config.arguments))
-        orders = Orders.of([*(order for walk in walks for order in walk.orders), itself], row)
-        checks = Checks.of([walk.check for walk in walks], max(sizes_of(config, env)))
-        return Ground(
+        itself = Instruction("", (0,) * len(config.argument_sizes))
+        orders = InstructionTensors.of([*(order for walk in walks for order in walk.orders), itself], row)
+        checks = ConditionTensors.of([walk.check for walk in walks], max(sizes_of(config, env)))
+        return RolloutTensors(
             env,
-            len(config.encoders[env]),
+            len(config.fields[env]),
             torch.tensor(sizes_of(config, env), device=device),
-            torch.tensor([walk.seen for walk in walks], device=device),
-            Orders(*(part.to(device) for part in orders)),
+            torch.tensor([walk.observation for walk in walks], device=device),
+            InstructionTensors(*(part.to(device) for part in orders)),
             torch.nonzero((orders.field >= 0).any(1))[:, 0].to(device),
-            Checks(*(part.to(device) for part in checks)),
+            ConditionTensors(*(part.to(device) for part in checks)),
         )
 
 
-class Invention(NamedTuple):
+class PracticeBatch(NamedTuple):
     """Programs of one environment, each with a frame of its own: a row of each tensor is one."""
 
-    ground: Ground
+    ground: RolloutTensors
     walk: Int[Tensor, " J"]
     orders: Int[Tensor, "J 3 4"]  # at a place, in order: which of the ground's orders
     counts: Int[Tensor, "J 3"]  # how many of them there are at each place
@@ -118,9 +118,9 @@ class Invention(NamedTuple):
         return self.orders.flatten(1).gather(1, index)[:, 0], gives
 
 
-def invent(ground: Ground, count: int, generator: torch.Generator) -> Invention:
-    """New programs, in the shares in which `Gym.draw` makes them."""
-    device = ground.seen.device
+def invent(ground: RolloutTensors, count: int, generator: torch.Generator) -> PracticeBatch:
+    """New programs, in the shares in which `ProgramSampler.draw` makes them."""
+    device = ground.observation.device
 
     def below(limit: int, *shape: int) -> Tensor:
         return torch.randint(limit, shape or (count,), generator=generator, device=device)
@@ -128,7 +128,7 @@ def invent(ground: Ground, count: int, generator: torch.Generator) -> Invention:
     def often(share: float, *shape: int) -> Tensor:
         return torch.rand(*shape or (count,), generator=generator, device=device) < share
 
-    kind, walk = below(3), below(len(ground.seen))
+    kind, walk = below(3), below(len(ground.observation))
     chooses, loops = kind != SEQUENCE, kind == LOOP
     first = torch.where(chooses, often(EARLY).long(), 1 + below(FIRST))
     otherwise = torch.tensor(OTHERWISE, device=device)[below(len(OTHERWISE))]
@@ -146,7 +146,7 @@ def invent(ground: Ground, count: int, generator: torch.Generator) -> Invention:
 
     asked = torch.where(chooses, 1 + often(BOTH).long(), 0)
     checks = below(len(ground.checks.field), count, TRIES, 2)
-    held = ground.checks.hold(checks.flatten(1), ground.seen[walk, first]).view_as(checks)
+    held = ground.checks.hold(checks.flatten(1), ground.observation[walk, first]).view_as(checks)
     held = held[..., 0] & (held[..., 1] | (asked < 2)[:, None])
     taken = (held == often(0.5)[:, None]).long().argmax(1, keepdim=True)
     way = torch.where(held.gather(1, taken)[:, 0], 1, 2)
@@ -158,9 +158,9 @@ def invent(ground: Ground, count: int, generator: torch.Generator) -> Invention:
         there = faithful & (way == place)[:, None] & (index < given[:, place, None])
         orders[:, place] = torch.where(there, walked + first[:, None], orders[:, place])
     chosen = checks.gather(1, taken[..., None].expand(-1, 1, 2))[:, 0]
-    return Invention(ground, walk, orders, counts, chosen, asked, way)
+    return PracticeBatch(ground, walk, orders, counts, chosen, asked, way)
 
 
 def sizes_of(config: ModelConfig, env: str) -> list[int]:
     """How many values each number has that is seen in an environment."""
-    return [*config.encoders[env].values(), *config.captions.get(env, ())]
+    return [*config.fields[env].values(), *config.label_sizes.get(env, ())]

@@ -1,6 +1,6 @@
 """Practice as part of training: rows of memory for invented programs, and what a model makes of them.
 
-The embedding of such a program is put together from its features, each a learnt vector, so the core must learn what
+The embedding of such a program is put together from its features, each a learned vector, so the core must learn what
 the parts of a program mean, and how they go together. Its key is drawn at random, and told to whoever calls it.
 Embeddings are moved a little at random, so that what is near one means the same, and one for a new program can be
 found by gradient descent (teaching.py). All of this is dropped when training ends: what stays is a core that can be
@@ -19,19 +19,19 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import embedding, one_hot
-from torch.nn.utils.rnn import PackedSequence
 
-from npi.network.model import NPI, Outputs, Prior
+from npi.network.decision import Logits
+from npi.network.model import NPI, EmbeddingPrior
 from npi.training.dataset import Batch
-from npi.training.practice import ANOTHER, FIRST, Walk
-from npi.training.practice_batch import PLACES, Ground, Invention, invent
+from npi.training.practice import ANOTHER, FIRST, Rollout
+from npi.training.practice_batch import PLACES, PracticeBatch, RolloutTensors, invent
 
 NOISE = 0.15  # how far embeddings are moved
 SPREAD = 0.3  # of the vector of a feature, at first
-HASTE = 5.0  # how much faster than the rest these vectors are learnt: each is needed now and then only
+HASTE = 5.0  # how much faster than the rest these vectors are learned: each is needed now and then only
 STRANGERS = 6  # keys of other programs from which one that is called must be told apart
 DOUBT = 0.3  # share of the pictures of which is said what is to be said, but not with certainty
-PRIOR = 8192  # programs from which is learnt what embeddings are like
+PRIOR = 8192  # programs from which is learned what embeddings are like
 
 
 class Rows(NamedTuple):
@@ -42,16 +42,16 @@ class Rows(NamedTuple):
     embeddings: Float[Tensor, "R P"]
 
 
-class Drill(nn.Module):
+class PracticeMemory(nn.Module):
     """Practice: what programs are made of, and the vectors of their features."""
 
-    def __init__(self, model: NPI, walks: Sequence[Walk], device: str | torch.device = "cpu"):
+    def __init__(self, model: NPI, walks: Sequence[Rollout], device: str | torch.device = "cpu"):
         super().__init__()
         config = model.config
         self.own = len(model.programs)
         self.itself, self.another = self.own, self.own + 1
         row = {name: index for index, name in enumerate([*model.programs, "", ANOTHER])}
-        self.slots, self.widest = len(config.arguments), max(config.arguments)
+        self.slots, self.widest = len(config.argument_sizes), max(config.argument_sizes)
         self.numbered = 1  # 0: none
         self.bases: dict[str | tuple[str, str], int] = {}
         places = PLACES * FIRST
@@ -59,26 +59,26 @@ class Drill(nn.Module):
         self.reserve("program", places * (self.own + 2))
         self.reserve("argument", places * self.slots * self.widest)
         self.reserve("checks", 3)
-        self.grounds: list[Ground] = []
+        self.grounds: list[RolloutTensors] = []
         for env in dict.fromkeys(walk.env for walk in walks):
             mine = [walk for walk in walks if walk.env == env]
-            ground = Ground.of(mine, config, row, torch.device(device))
+            ground = RolloutTensors.of(mine, config, row, torch.device(device))
             fields, values = len(ground.sizes), ground.checks.values.shape[1]
             self.grounds.append(ground)
             self.reserve(("copy", env), places * self.slots * fields * 3)
             self.reserve(("field", env), 2 * fields)
             self.reserve(("value", env), 2 * fields * values)
             self.reserve(("fields", env), 2 * fields * fields * 2)
-        self.parts = nn.Parameter(torch.randn(self.numbered, config.program) * SPREAD / HASTE)
-        self.told_itself = nn.Linear(config.key, config.program, bias=False)
-        self.told_another = nn.Linear(config.key, config.program, bias=False)
+        self.parts = nn.Parameter(torch.randn(self.numbered, config.embedding_width) * SPREAD / HASTE)
+        self.told_itself = nn.Linear(config.key_width, config.embedding_width, bias=False)
+        self.told_another = nn.Linear(config.key_width, config.embedding_width, bias=False)
         self.to(device)
 
     def reserve(self, kind: str | tuple[str, str], count: int) -> None:
         self.bases[kind] = self.numbered
         self.numbered += count
 
-    def features(self, made: Invention) -> Int[Tensor, "J _"]:
+    def features(self, made: PracticeBatch) -> Int[Tensor, "J _"]:
         """All that each program is made of, each part with its place, by number: other features, another program."""
         ground, env = made.ground, made.ground.env
         fields, values = len(ground.sizes), ground.checks.values.shape[1]
@@ -111,12 +111,12 @@ class Drill(nn.Module):
         parts = (orders, programs, arguments, asked[:, None], checked, admitted)
         return torch.cat([part.flatten(1) for part in parts], 1)
 
-    def calls(self, made: Invention, program: int) -> Bool[Tensor, " J"]:
+    def calls(self, made: PracticeBatch, program: int) -> Bool[Tensor, " J"]:
         """Which programs call a program, on any way."""
         there = torch.arange(FIRST, device=made.counts.device) < made.counts[..., None]
         return ((made.ground.orders.program[made.orders] == program) & there).flatten(1).any(1)
 
-    def rows(self, inventions: Sequence[Invention], generator: torch.Generator) -> Rows:
+    def rows(self, inventions: Sequence[PracticeBatch], generator: torch.Generator) -> Rows:
         """The key of each program, that of the other which it calls if it calls any, and its embedding."""
         bags = [self.features(made) for made in inventions]
         width = max(bag.shape[1] for bag in bags)
@@ -129,12 +129,12 @@ class Drill(nn.Module):
             embeddings = embeddings + tell(key) * calls[:, None]
         return Rows(own, others, embeddings)
 
-    def invent(self, count: int, generator: torch.Generator) -> list[Invention]:
+    def invent(self, count: int, generator: torch.Generator) -> list[PracticeBatch]:
         """New programs on every environment."""
         each = [(count + place) // len(self.grounds) for place in range(len(self.grounds))]
         return [invent(ground, share, generator) for ground, share in zip(self.grounds, each, strict=True)]
 
-    def lesson(self, model: NPI, count: int, seed: int) -> tuple[Outputs, Batch]:
+    def sample(self, model: NPI, count: int, seed: int) -> tuple[Logits, Batch]:
         """What a model says in `count` frames, each of a new program."""
         generator = torch.Generator(self.parts.device).manual_seed(seed)
         inventions = self.invent(count, generator)
@@ -142,44 +142,43 @@ class Drill(nn.Module):
         noise = torch.randn(embeddings.shape, generator=generator, device=embeddings.device)
         batch = self.batch(inventions)
         embedded = embedding(batch.program, embeddings + NOISE * noise)
-        fused = model.fuse(self.encode(model, batch, generator), embedded)
-        packed, _ = model.lstm(PackedSequence(fused, batch.going))
-        stop, key, args = model.say(packed.data)
+        hidden = model.run_frames(self.encode(model, batch, generator), embedded, batch.batch_sizes)
+        stop, key, args = model.heads(hidden)
         near = [own, others, *(own.roll(shift, 0) for shift in range(1, STRANGERS + 1))]
         found = [key @ model.keys.T, *((key * embedding(batch.program, keys)).sum(1, keepdim=True) for keys in near)]
-        return Outputs(stop, torch.cat(found, 1), args), batch
+        return Logits(stop, torch.cat(found, 1), args), batch
 
     def encode(self, model: NPI, batch: Batch, generator: torch.Generator) -> Float[Tensor, "S D"]:
-        encoded = torch.empty(len(batch.stop), model.config.state, device=self.parts.device)
+        encoded = torch.empty(len(batch.stop), model.config.state_width, device=self.parts.device)
         for index, ground in enumerate(self.grounds):
             mine = batch.env == index
-            numbers = batch.seen[mine]
-            captions = model.config.captions.get(ground.env, ())
+            numbers = batch.observation[mine]
+            captions = model.config.label_sizes.get(ground.env, ())
             told = numbers[:, ground.numbers : ground.numbers + len(captions)].T
             said = [_said(number, size, generator) for number, size in zip(told, captions, strict=True)]
-            glimpse = torch.cat(said, 1) if said else None
-            encoded[mine] = model.encode(ground.env, numbers[:, : ground.numbers], batch.args[mine], glimpse)
+            image_features = torch.cat(said, 1) if said else None
+            encoded[mine] = model.encode(ground.env, numbers[:, : ground.numbers], batch.args[mine], image_features)
         return encoded
 
-    def batch(self, inventions: Sequence[Invention]) -> Batch:
+    def batch(self, inventions: Sequence[PracticeBatch]) -> Batch:
         """Frames side by side, longest first; what is to be said of a picture stands among the numbers seen.
 
         The programs that run are numbered as the rows are; of those called, itself and another come after the model's.
         """
         width = max(len(made.ground.sizes) for made in inventions)
-        going, stop, program, args, seen, env = [], [], [], [], [], []
+        going, stop, program, args, observation, env = [], [], [], [], [], []
         for number, made in enumerate(inventions):
             ground, before = made.ground, torch.ones_like(made.walk, dtype=torch.bool)
             for time in range(FIRST + 1):
                 order, gives = made.step(time)
-                shown = ground.seen[made.walk, time]
+                shown = ground.observation[made.walk, time]
                 field = ground.orders.field[order]
                 read = (shown.gather(1, field.clamp_min(0)) + ground.orders.shift[order]) % ground.sizes[field]
                 going.append(before)
                 stop.append(before & ~gives)
                 program.append(ground.orders.program[order])
                 args.append(torch.where(field < 0, ground.orders.value[order], read))
-                seen.append(nn.functional.pad(shown, (0, width - shown.shape[1])))
+                observation.append(nn.functional.pad(shown, (0, width - shown.shape[1])))
                 before = gives
             env.append(torch.full_like(made.walk, number))
 
@@ -199,11 +198,11 @@ class Drill(nn.Module):
 
         zeros = torch.zeros(len(frame), self.slots, dtype=torch.long, device=frame.device)
         return Batch(
-            going=steps.sum(1).cpu(),
+            batch_sizes=steps.sum(1).cpu(),
             frame=column,
             env=torch.cat(env)[frame],
-            seen=packed(seen),
-            picture=zeros[:, 0],
+            observation=packed(observation),
+            image=zeros[:, 0],
             program=frame,
             args=zeros,
             stop=packed(stop),
@@ -212,10 +211,10 @@ class Drill(nn.Module):
         )
 
     @torch.no_grad()
-    def prior(self) -> Prior:
+    def prior(self) -> EmbeddingPrior:
         """What the embeddings of practice programs are like: those of new programs should not be otherwise."""
         generator = torch.Generator(self.parts.device).manual_seed(0)
-        return Prior.of(self.rows(self.invent(PRIOR, generator), generator).embeddings)
+        return EmbeddingPrior.of(self.rows(self.invent(PRIOR, generator), generator).embeddings)
 
 
 def _said(number: Int[Tensor, " S"], size: int, generator: torch.Generator) -> Float[Tensor, "S _"]:

@@ -1,4 +1,9 @@
-"""Training runs on disk, so that an interrupted one goes on to the same bits."""
+"""Training runs on disk: a run that is resumed continues bit by bit as if it had never stopped.
+
+Beside the files of its model (network/checkpoint.py), the folder of a run holds `training.safetensors`: weights,
+optimiser state and random number generator, in one file, so that it cannot be half new and half old. Its text holds
+what is not a tensor.
+"""
 
 from __future__ import annotations
 
@@ -15,96 +20,113 @@ from torch.nn import Module
 
 from npi.errors import BadInput
 from npi.files import write
-from npi.network.checkpoint import TRAINING, _check_known, _fill, _part, _read, save_model
+from npi.network.checkpoint import check_known_keys, fill, read_tensors, save_model
 from npi.training.config import TrainConfig
-from npi.training.trainer import Training
+from npi.training.trainer import Trainer
+
+TRAINING = "training.safetensors"
+CURRICULUM = ("error_rate", "accuracy", "wrong")  # arrays of the curriculum
+COUNTERS = (
+    "updates",
+    "loss",
+    "learned",
+    "updates_since_learned",
+    "failing_histories",
+    "repair_round",
+    "repair_start",
+)  # attributes of the trainer
 
 
-def save_training(training: Training, folder: Path) -> None:
-    """Write all of a training run, and its model as it would be used now."""
+def save_training(trainer: Trainer, folder: Path) -> None:
+    """Write all of a training run, and the model that it would produce now."""
     tensors: dict[str, Tensor] = {}
-    parts: dict[str, Module] = {"model": training.model}
-    if training.average is not training.model:
-        parts["average"] = training.average
-    if training.drill is not None:
-        parts["drill"] = training.drill
-    for part, module in parts.items():
+    for part, module in _modules(trainer).items():
         tensors |= {f"{part}.{name}": tensor.detach().cpu() for name, tensor in module.state_dict().items()}
-    for name, parameter in training.named_parameters():
-        for key, value in training.optimizer.state.get(parameter, {}).items():
+    for name, parameter in trainer.named_parameters():
+        for key, value in trainer.optimizer.state.get(parameter, {}).items():
             tensors[f"adam.{key}.{name}"] = value.detach().cpu()
-    for name in ("error", "accuracy", "wrong"):
-        tensors[name] = torch.from_numpy(getattr(training, name))
+    for name in CURRICULUM:
+        tensors[name] = torch.from_numpy(getattr(trainer.curriculum, name))
     facts = {
-        "tasks": training.model.tasks,
-        "config": asdict(training.config),
-        "seed": training.seed,
-        "updates": training.updates,
-        "loss": training.loss,
-        "learnt": training.learnt,
-        "settled": training.settled,
-        "failing": training.failing,
-        "round": training.round,
-        "began": training.began,
-        "rng": training.rng.bit_generator.state,
+        "tasks": trainer.model.tasks,
+        "config": asdict(trainer.config),
+        "seed": trainer.seed,
+        **{name: getattr(trainer, name) for name in COUNTERS},
+        "rng": trainer.rng.bit_generator.state,
     }
-    # safetensors keeps text beside the tensors, so that one file holds the whole run and cannot be half new, half old
     data = save({name: tensor.contiguous() for name, tensor in tensors.items()}, {"training": json.dumps(facts)})
     write(folder / TRAINING, data)
-    save_model(training.average, folder, _summary(training))
+    save_model(trainer.ema_model, folder, training_info(trainer))
 
 
-def _summary(training: Training) -> dict[str, Any]:
+def training_info(trainer: Trainer) -> dict[str, Any]:
+    """How a model was trained, for its config.json and its card."""
     return {
-        "seed": training.seed,
-        "updates": training.updates,
-        "learnt": training.learnt,
-        "frames": len(training.lessons),
-        "config": asdict(training.config),
+        "seed": trainer.seed,
+        "updates": trainer.updates,
+        "learned": trainer.learned,
+        "frames": len(trainer.dataset),
+        "config": asdict(trainer.config),
     }
 
 
-def training_facts(folder: Path) -> dict[str, Any]:
+def holds_training(folder: Path) -> bool:
+    """Whether a folder holds a training run."""
+    return (folder / TRAINING).exists()
+
+
+def read_facts(folder: Path) -> dict[str, Any]:
     """What a saved training run says of itself: its tasks, configuration, seed and progress."""
     path = folder / TRAINING
     if not path.is_file():
         raise BadInput(f"there is no training run to resume in {folder}: it has no {TRAINING}")
-    return _facts(path, _read(path)[1])
+    return _facts(path, read_tensors(path)[1])
 
 
-def restore_training(training: Training, folder: Path) -> None:
-    """Bring a training run, newly made with the saved configuration and seed, to where the saved one stood."""
+def saved_config(facts: Mapping[str, Any]) -> TrainConfig:
+    """The configuration of a saved training run."""
+    check_known_keys(TrainConfig, facts["config"], "the training run to resume")
+    return TrainConfig(**facts["config"])
+
+
+def restore_training(trainer: Trainer, folder: Path) -> None:
+    """Bring a trainer, newly made with the saved configuration and seed, to where the saved run stood."""
     path = folder / TRAINING
-    tensors, metadata = _read(path)
+    tensors, metadata = read_tensors(path)
     facts = _facts(path, metadata)
-    if len(tensors["wrong"]) != len(training.lessons):
+    if len(tensors["wrong"]) != len(trainer.dataset):
         raise BadInput(
-            f"{path} was trained on {len(tensors['wrong']):,} frames; the tasks now give {len(training.lessons):,}: "
+            f"{path} was trained on {len(tensors['wrong']):,} frames; the tasks now give {len(trainer.dataset):,}: "
             f"give the same --examples, or, if a task has changed since, start anew with --force"
         )
-    _fill(training.model, _part(tensors, "model."), path)
-    if training.average is not training.model:
-        _fill(training.average, _part(tensors, "average."), path)
-    if training.drill is not None:
-        _fill(training.drill, _part(tensors, "drill."), path)
-    for name, parameter in training.named_parameters():
+    for part, module in _modules(trainer).items():
+        saved = {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}
+        fill(module, saved, path)
+    for name, parameter in trainer.named_parameters():
         state = {key: tensors.get(f"adam.{key}.{name}") for key in ("step", "exp_avg", "exp_avg_sq")}
-        training.optimizer.state[parameter] = {
+        trainer.optimizer.state[parameter] = {
             key: value.to(parameter) for key, value in state.items() if value is not None
         }
-    for name in ("error", "accuracy", "wrong"):
-        setattr(training, name, tensors[name].numpy().copy())
-    for name in ("updates", "loss", "learnt", "settled", "failing", "round", "began"):
-        setattr(training, name, facts.get(name, getattr(training, name)))
-    training.rng.bit_generator.state = facts["rng"]
+    for name in CURRICULUM:
+        setattr(trainer.curriculum, name, tensors[name].numpy().copy())
+    for name in COUNTERS:
+        setattr(trainer, name, facts[name])
+    trainer.rng.bit_generator.state = facts["rng"]
+
+
+def _modules(trainer: Trainer) -> dict[str, Module]:
+    modules: dict[str, Module] = {"model": trainer.model}
+    if trainer.ema_model is not trainer.model:
+        modules["ema_model"] = trainer.ema_model
+    if trainer.practice is not None:
+        modules["practice"] = trainer.practice
+    return modules
 
 
 def _facts(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if "training" not in metadata:
         raise BadInput(f"{path} is not a training run of this package: start anew with --force")
-    return json.loads(metadata["training"])
-
-
-def saved_config(facts: Mapping[str, Any]) -> TrainConfig:
-    _check_known(TrainConfig, facts["config"], "the training run to resume")
-    return TrainConfig(**facts["config"])
+    facts = json.loads(metadata["training"])
+    if missing := sorted({"tasks", "config", "seed", "rng", *COUNTERS} - set(facts)):
+        raise BadInput(f"{path} was written by another version: it lacks {', '.join(missing)}. Start anew with --force")
+    return facts

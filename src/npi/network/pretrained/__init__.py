@@ -1,5 +1,5 @@
-"""Where the models are that come with the package."""
+"""The models that ship with the package."""
 
 from pathlib import Path
 
-SHIPPED = Path(__file__).parent / "default"
+DEFAULT_MODEL = Path(__file__).parent / "default"
