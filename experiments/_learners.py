@@ -25,7 +25,7 @@ from npi.training.trainer import make_trainer
 
 HELD_BACK = 256  # problems by which the best weights of a baseline are chosen
 # what is common to all of their runs
-BASELINE_CONFIG = {"batch": FitConfig.batch, "clip": FitConfig.clip, "held_back": HELD_BACK}
+BASELINE_CONFIG = {"batch": FitConfig.batch_size, "clip": FitConfig.grad_clip, "held_back": HELD_BACK}
 
 
 def npi_task(name: str, teacher: str, sizes: Sequence[int], examples: int) -> Task:

@@ -10,8 +10,8 @@ from _learners import learn_npi, npi_task, shipped
 
 from npi import tasks
 from npi.evaluation.experiment import Claim, Experiment, Run
-from npi.language.call_tree import tree
-from npi.language.interpreter import run
+from npi.language.call_tree import format_tree
+from npi.language.interpreter import run_program
 from npi.language.memo import Memo
 from npi.language.record import record
 from npi.language.trace import Trace
@@ -37,9 +37,9 @@ def measure(device: str, problem: str, learner: str, seed: int) -> dict[str, Any
     # the model that comes with npi learned from the recursive teachers
     model = load_model() if learner == "recursive" else learn_npi(npi_task(name, learner, range(1, 6), 64), seed)[0]
     env = task.env.of(task.parse(words))
-    trace = run(env, task.call, Memo(NeuralDecider(model, task.env)))
+    trace = run_program(env, task.call, Memo(NeuralDecider(model, task.env)))
     as_taught = trace == Trace.of(record(task.env.of(task.parse(words)), task.main))
-    return {"lines": list(tree(trace, task.env)), "answer": task.show(task.result(env)), "as_taught": as_taught}
+    return {"lines": list(format_tree(trace, task.env)), "answer": task.show(task.result(env)), "as_taught": as_taught}
 
 
 def report(made: Sequence[Run]) -> str:

@@ -13,10 +13,10 @@ import pytest
 
 from npi import FAST, BadInput, Call, make_trainer, record, save_model, tasks
 from npi.language.program import ACT, handle_calls
-from npi.proof.compiled import ProgramTable, State, compile_histories, save_table
 from npi.proof.decompile import decompile
 from npi.proof.explore import Exploration
 from npi.proof.histories import Histories
+from npi.proof.program_table import ProgramTable, State, compile_histories, save_table
 
 GOLDEN = Path(__file__).parent / "golden"
 PROVED = ["bubblesort", "quicksort", "sorting", "toposort"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from npi import BadInput, Call, Trace, record, tasks
 from npi.language import call_tree as view
-from npi.language.call_tree import tree
+from npi.language.call_tree import format_tree
 from npi.language.program import ACT
 from npi.tasks import cars
 from npi.tasks.addition import AdditionPad
@@ -139,7 +139,7 @@ def test_the_programs_are_those_of_the_papers_table(name, teacher):
 def test_the_call_trees_of_the_paper(name, problem, teacher):
     task = tasks.find(name, teacher)
     trace = Trace.of(record(task.env.of(problem), task.main))
-    assert "\n".join(tree(trace, task.env)) + "\n" == (GOLDEN / f"{name}-{teacher}.txt").read_text()
+    assert "\n".join(format_tree(trace, task.env)) + "\n" == (GOLDEN / f"{name}-{teacher}.txt").read_text()
 
 
 def test_recursive_frames_are_short():

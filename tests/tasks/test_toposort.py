@@ -8,8 +8,8 @@ import pytest
 from samples.graphs import graphs
 
 from npi import BadInput, tasks
-from npi.proof.compiled import compile_histories, save_table
 from npi.proof.explore import Exploration
+from npi.proof.program_table import compile_histories, save_table
 from npi.tasks.toposort import parse
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from npi.language.interpreter import Decider
     from npi.network.model import NPI
-    from npi.proof.compiled import ProgramTable
+    from npi.proof.program_table import ProgramTable
 
 TaskName = Annotated[str, arg(metavar="TASK|FILE.py:NAME")]
 Teacher = Literal["loop", "recursive"]
@@ -67,7 +67,7 @@ def taught(model: NPI, name: str, task: Task) -> Task:
 
 def load_table(path: Path, task: Task) -> ProgramTable:
     """The table of a compiled task."""
-    from npi.proof.compiled import load_table
+    from npi.proof.program_table import load_table
 
     compiled = load_table(path)
     if (compiled.task, compiled.teacher) != (task.name, task.teacher):

@@ -15,7 +15,7 @@ from npi.files import check_writable
 from npi.network.pretrained import DEFAULT_MODEL
 
 if TYPE_CHECKING:
-    from npi.proof.compiled import ProgramTable
+    from npi.proof.program_table import ProgramTable
 
 
 def compile(
@@ -37,7 +37,7 @@ def compile(
         force: Replace FILE.
         json: Print the result as JSON.
     """
-    from npi.proof.compiled import save_table
+    from npi.proof.program_table import save_table
 
     if out.exists() and not force:
         raise BadInput(f"{out} is there already: replace it by --force, or choose another")
@@ -59,7 +59,7 @@ def proved(task: str, model: Path | None, device: Device) -> ProgramTable:
     """The table of a learned program, once it is proved."""
     from npi.cli.progress import counted
     from npi.proof.certificate import certify
-    from npi.proof.compiled import compile_histories
+    from npi.proof.program_table import compile_histories
     from npi.proof.repair import Prover
 
     network = load(model or DEFAULT_MODEL, device)

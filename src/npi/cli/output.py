@@ -14,16 +14,16 @@ from npi.language.trace import Runaway, Trace
 
 
 def lines(trace: Trace, task: Task) -> Iterator[str]:
-    from npi.language.call_tree import tree
+    from npi.language.call_tree import format_tree
 
-    return tree(trace, task.env)
+    return format_tree(trace, task.env)
 
 
 def runaway(error: Runaway, task: Task, as_json: bool) -> None:
     """Show where a program was when it was stopped: its last calls, and the calls still open."""
-    from npi.language.call_tree import stack, tree
+    from npi.language.call_tree import format_tree, open_calls
 
-    last = list(deque(tree(error.trace, task.env, indent=""), maxlen=20))
+    last = list(deque(format_tree(error.trace, task.env, indent=""), maxlen=20))
     open_calls = stack(error.trace, task.env)
     if as_json:
         print_json({"error": str(error), "last": last, "stack": open_calls[-20:], "depth": len(open_calls)})

@@ -29,7 +29,7 @@ def demo(*, json: bool = False) -> int:
         json: Print the results as JSON.
     """
     from npi.evaluation.judge import evaluate
-    from npi.language.interpreter import run
+    from npi.language.interpreter import run_program
 
     model = load(DEFAULT_MODEL, "auto")
     out: dict[str, Any] = {"runs": [], "scores": []}
@@ -37,7 +37,7 @@ def demo(*, json: bool = False) -> int:
         task = taught(model, name, tasks.find(name))
         problem = task.parse(words)
         env = task.env.of(problem)
-        trace = run(env, task.call, decider(model, task, "memo"))
+        trace = run_program(env, task.call, decider(model, task, "memo"))
         got, right = task.show(task.result(env)), task.result(env) == task.answer(problem)
         out["runs"].append(_result(name, problem, task.result(env), right, len(trace.decisions)))
         if not json:
@@ -163,7 +163,7 @@ def run(
         json: Print the result as JSON.
         scene: For the task cars: npi run cars --car 12 --azimuth -60 --elevation 45.
     """
-    from npi.language import interpreter as interpret
+    from npi.language import interpreter
 
     limits = {"max_steps": max_steps, "max_depth": max_depth}
     positive(**{name: limit for name, limit in limits.items() if limit is not None})
@@ -184,7 +184,7 @@ def run(
             known = taught(network, task, known)
             most = Limits(max_steps or _twice(known, problem), max_depth or Limits().depth)
             decides = decider(network, known, "neural" if engine == "neural" else "memo")
-            done = interpret.run(env, known.call, decides, most)
+            done = interpreter.run_program(env, known.call, decides, most)
     except Runaway as error:
         runaway(error, known, json)
         return 1
@@ -207,13 +207,13 @@ def run(
 
 def _run_table(table: Path, task: Task, env: Env, watched: object, limits: Mapping[str, int | None]) -> Trace | int:
     """Run a compiled program; as fast as may be, with no trace but the number of steps, if it is not watched."""
-    from npi.language import interpreter as interpret
+    from npi.language import interpreter
 
     compiled = load_table(table, task)
     # What was proved ends when the teacher does: no limit is needed.
     most = Limits(limits["max_steps"] or sys.maxsize, limits["max_depth"] or sys.maxsize)
     try:
-        return interpret.run(env, task.call, compiled, most) if watched else compiled.run(env, task.call)
+        return interpreter.run_program(env, task.call, compiled, most) if watched else compiled.run(env, task.call)
     except KeyError as error:
         raise BadInput(
             f"{table} does not say what to do after {error}: it or {task.name} was changed; make it with npi compile"

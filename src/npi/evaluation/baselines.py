@@ -264,19 +264,19 @@ BASELINES = {
 class FitConfig:
     """How to train a baseline.
 
-    batch           examples for each update
+    batch_size      examples for each update
     updates         how many
     learning_rate   of AdamW, at first; it falls to nothing along a cosine
     weight_decay    of AdamW
-    clip            the norm to which gradients are clipped
+    grad_clip       the norm to which gradients are clipped
     judge_every     how often it is judged on problems held back; the weights that did best are kept
     """
 
-    batch: int = 64
+    batch_size: int = 64
     updates: int = 3_000
     learning_rate: float = 1e-3
     weight_decay: float = 0.0
-    clip: float = 1.0
+    grad_clip: float = 1.0
     judge_every: int = 100
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from npi import tasks
-from npi.language.interpreter import run, run_batch
+from npi.language.interpreter import run_batch, run_program
 from npi.language.memo import Memo
 from npi.language.program import Frame
 from npi.language.task import Task
@@ -27,7 +27,7 @@ from npi.language.trace import Limits
 from npi.network.checkpoint import load_model
 from npi.network.model import NPI
 from npi.network.neural_decider import NeuralDecider
-from npi.proof.compiled import compile_histories
+from npi.proof.program_table import compile_histories
 from npi.proof.repair import Prover
 from npi.training.dataset import FrameDataset
 from npi.training.loss import decision_loss
@@ -106,14 +106,14 @@ def _memo(task: Task, plain: float) -> Iterator[Row]:
     rates = []
     for seed in range(5):
         env = task.env.of(task.sample(Random(100 + seed), 10_000))
-        trace, took = timed(lambda env=env: run(env, task.call, memo))
+        trace, took = timed(lambda env=env: run_program(env, task.call, memo))
         rates.append(len(trace.decisions) / took)
     rate = median(rates)
     yield Row("memoised running, warm, one core", f"{rate:,.0f} steps/s", "500,000", rate >= 500_000)
     yield Row("  to neural running one at a time", f"{rate / plain:,.0f} x")
     problem = task.sample(Random(7), 100_000)
     env = task.env.of(problem)
-    _, took = timed(lambda: run(env, task.call, memo))
+    _, took = timed(lambda: run_program(env, task.call, memo))
     right = task.result(env) == task.answer(problem)
     met = right and took < 5
     yield Row(
@@ -218,7 +218,7 @@ def compiled() -> Iterator[Row]:
         yield Row(f"compiled {name}, {size:,} {what}: right", f"{'yes' if right else 'no'}, {took:.1f} s", "yes", right)
         problems = [sample(Random(seed), 100) for seed in range(1, 51)]  # short ones: Python does not recurse deeply
         plain = _fastest(task.main, task, problems)
-        ratio = plain / _fastest(lambda env, run=table.run, call=task.call: run(env, call), task, problems)
+        ratio = plain / _fastest(lambda env, run=table.run, call=task.call: run_program(env, call), task, problems)
         yield Row(
             f"compiled {name}, to its teacher in plain Python", f"{ratio:.2f} of its speed", "at least 1", ratio >= 1
         )

@@ -10,19 +10,19 @@ from npi.language.program import ACT, Call
 from npi.language.trace import Trace
 
 
-def tree(trace: Trace, env: type[Env], indent: str = "  ") -> Iterator[str]:
+def format_tree(trace: Trace, env: type[Env], indent: str = "  ") -> Iterator[str]:
     """One line for each call, indented by depth, actions in the words of their environment."""
-    yield name(trace.call, env)
+    yield format_call(trace.call, env)
     depth = 1
     for decision in trace.decisions:
         if decision is None:
             depth -= 1
         else:
-            yield indent * depth + name(decision, env)
+            yield indent * depth + format_call(decision, env)
             depth += decision.program != ACT
 
 
-def name(call: Call, env: type[Env]) -> str:
+def format_call(call: Call, env: type[Env]) -> str:
     if call.program == ACT:
         # A model of several tasks has arguments that mean nothing here; an untrained one will use them.
         meant = all(value < size for value, size in zip(call.args, _arguments(env), strict=True))
@@ -35,12 +35,12 @@ def _arguments(env: type[Env]) -> tuple[int, ...]:
     return env.argument_sizes()
 
 
-def stack(trace: Trace, env: type[Env]) -> list[str]:
+def open_calls(trace: Trace, env: type[Env]) -> list[str]:
     """The calls that had not returned when a trace ended, outermost first."""
-    open_calls = [trace.call]
+    calls = [trace.call]
     for decision in trace.decisions:
         if decision is None:
-            open_calls.pop()
+            calls.pop()
         elif decision.program != ACT:
-            open_calls.append(decision)
-    return [name(call, env) for call in open_calls]
+            calls.append(decision)
+    return [format_call(call, env) for call in calls]

@@ -87,7 +87,7 @@ def run_batch(envs: Sequence[Env], call: Call, decider: Decider, limits: Limits 
     return traces
 
 
-def run(env: Env, call: Call, decider: Decider, limits: Limits = Limits()) -> Trace:
+def run_program(env: Env, call: Call, decider: Decider, limits: Limits = Limits()) -> Trace:
     """Run one program on one environment; raise `Runaway` if it reaches a limit."""
     [trace] = run_batch([env], call, decider, limits)
     if trace.runaway:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from npi.language.program import ARGS, Call, Decision
-from npi.proof.compiled import TableState
 from npi.proof.formula import Column, Formula, conditions, lookup, value
+from npi.proof.program_table import TableState
 
 PARAMETERS = ("first", "second", "third")
 LOOK = re.compile(r"@(\d+)")  # in a line: what was observed in a place

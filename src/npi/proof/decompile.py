@@ -25,8 +25,8 @@ from npi.errors import BadInput
 from npi.language.program import ACT, ARGS, Call
 from npi.language.task import Task
 from npi.proof.body import LOOK, PARAMETERS, Body, Code, Do, If, Look, Way
-from npi.proof.compiled import ProgramTable, TableState
 from npi.proof.constants import Constants, importable
+from npi.proof.program_table import ProgramTable, TableState
 
 WIDTH = 120
 

@@ -8,9 +8,8 @@ from random import Random
 import pytest
 
 from npi import BadInput, Limits, Memo, record, tasks
-from npi.language.interpreter import run
-from npi.proof.compiled import compile_histories, load_table, save_table
 from npi.proof.explore import Exploration
+from npi.proof.program_table import compile_histories, load_table, save_table
 
 NAMES = ["bubblesort", "quicksort", "toposort"]
 
