@@ -10,7 +10,7 @@ from npi.errors import BadInput
 from npi.language.check import CheckReport, check_task
 from npi.language.env import Env
 from npi.language.graph import Graph, GraphKind
-from npi.language.interpreter import Decider, run, run_batch
+from npi.language.interpreter import Decider, run_batch, run_program
 from npi.language.memo import Memo
 from npi.language.program import Call, Frame, Step, act, program
 from npi.language.record import record
@@ -33,11 +33,11 @@ _LATER = {
     "FAST": "training.config",
     "ModelConfig": "network.model",
     "NPI": "network.model",
-    "Neural": "network.neural_decider",
+    "NeuralDecider": "network.neural_decider",
     "PAPER": "training.config",
     "TrainConfig": "training.config",
     "Trainer": "training.trainer",
-    "begin": "training.trainer",
+    "make_trainer": "training.trainer",
     "evaluate": "evaluation.judge",
     "load_model": "network.checkpoint",
     "teach": "training.teach",
@@ -52,6 +52,7 @@ __all__ = [
     "RIGHT",
     "BadInput",
     "Call",
+    "CheckReport",
     "Decider",
     "Env",
     "Frame",
@@ -60,8 +61,7 @@ __all__ = [
     "Limits",
     "Memo",
     "ModelConfig",
-    "Neural",
-    "Report",
+    "NeuralDecider",
     "Runaway",
     "Step",
     "Tape",
@@ -71,14 +71,14 @@ __all__ = [
     "TrainConfig",
     "Trainer",
     "act",
-    "begin",
     "check_task",
     "evaluate",
     "load_model",
+    "make_trainer",
     "program",
     "record",
-    "run",
     "run_batch",
+    "run_program",
     "save_model",
     "teach",
 ]

@@ -7,9 +7,9 @@ import torch
 from npi import FAST, PAPER, Limits, Memo, NeuralDecider, Trace, load_model, record, run_batch, tasks
 from npi.network.encoders import to_rgb
 from npi.training.config import IMAGES
-from npi.training.dataset import FrameDataset, program_names
+from npi.training.dataset import FrameDataset, program_names, record_frames
 from npi.training.loss import auxiliary_loss, decision_loss
-from npi.training.metrics import count_wrong_decisions, matches_teacher, outputs
+from npi.training.metrics import count_wrong_decisions, batch_logits, matches_teacher
 from npi.training.resume import restore_training, save_training
 from npi.training.trainer import Trainer, make_trainer
 
@@ -24,25 +24,29 @@ def weights(model):
     return {name: tensor.clone() for name, tensor in model.state_dict().items()}
 
 
+def sample(training):
+    return training.curriculum.sample(training.rng, uniform=training.learned)
+
+
 def same(left, right):
     return left.keys() == right.keys() and all(torch.equal(left[name], right[name]) for name in left)
 
 
-def no_pictures(env, which):
-    raise AssertionError(f"{env} shows no pictures")
+def no_images(env, which):
+    raise AssertionError(f"{env} shows no images")
 
 
 def test_a_batch_of_mixed_frames_has_the_losses_of_its_frames_alone():
     training = make_trainer([few("addition", "loop"), few("sorting", "loop")], SHORT)
-    lessons = training.dataset
-    chosen = lessons.longest_first(np.random.default_rng(0).choice(len(lessons), 12, replace=False))
-    assert len(set(lessons.env[chosen])) == 2
+    dataset = training.dataset
+    chosen = dataset.longest_first(np.random.default_rng(0).choice(len(dataset), 12, replace=False))
+    assert len(set(dataset.env[chosen])) == 2
     with torch.no_grad():
-        batch = lessons.batch(chosen)
-        together = decision_loss(outputs(training.model, lessons, batch, no_pictures), batch)
+        batch = dataset.batch(chosen)
+        together = decision_loss(batch_logits(training.model, dataset, batch, no_images), batch)
         for column, frame in enumerate(chosen):
-            alone = lessons.batch(np.array([frame]))
-            losses = decision_loss(outputs(training.model, lessons, alone, no_pictures), alone)
+            alone = dataset.batch(np.array([frame]))
+            losses = decision_loss(batch_logits(training.model, dataset, alone, no_images), alone)
             assert torch.allclose(together[batch.frame == column], losses, atol=1e-4)
 
 
@@ -55,10 +59,10 @@ def test_every_distinct_frame_is_kept_once():
 def test_the_curriculum_turns_to_the_programs_with_the_largest_error():
     training = make_trainer([few("sorting")], replace(FAST, curriculum_uniform=0.0, replay_fraction=0.0))
     worst = training.dataset.programs.index("COMPSWAP")
-    training.error[:] = [0.5 if unit.row == worst else 0.0 for unit in training.units]
-    assert set(training.dataset.program[training.curriculum.sample()]) == {worst}
-    training.error[:] = 0.0
-    assert len(set(training.dataset.program[training.curriculum.sample()])) == 7
+    training.curriculum.error_rate[:] = [0.5 if g.program == worst else 0.0 for g in training.curriculum.groups]
+    assert set(training.dataset.program[sample(training)]) == {worst}
+    training.curriculum.error_rate[:] = 0.0
+    assert len(set(training.dataset.program[sample(training)])) == 7
 
 
 def test_frames_found_wrong_are_reviewed_and_steps_are_bounded():
@@ -67,18 +71,18 @@ def test_frames_found_wrong_are_reviewed_and_steps_are_bounded():
         replace(FAST, replay_fraction=0.5, batch_size=64, max_batch_steps=150),
     )
     wrong = int(np.nonzero(training.dataset.length == training.dataset.length.max())[0][0])
-    training.wrong[wrong] = True
-    drawn = [training.curriculum.sample() for _ in range(20)]
+    training.curriculum.wrong[wrong] = True
+    drawn = [sample(training) for _ in range(20)]
     assert sum(wrong in chosen for chosen in drawn) >= 15
     assert all(training.dataset.length[chosen].sum() <= 150 for chosen in drawn)
 
 
 def test_the_papers_configuration_is_the_papers():
-    assert (PAPER.batch, PAPER.learning_rate, PAPER.decay, PAPER.decay_every) == (1, 1e-4, 0.95, 10_000)
-    assert PAPER.estimate_every == 1_000
+    assert (PAPER.batch_size, PAPER.learning_rate, PAPER.lr_decay, PAPER.lr_decay_every) == (1, 1e-4, 0.95, 10_000)
+    assert PAPER.eval_every == 1_000
     training = make_trainer([few("sorting")], replace(PAPER, updates=3))
     assert [metrics.update for metrics in training.run()] == [1, 2, 3]
-    assert len(training.curriculum.sample()) == 1
+    assert len(sample(training)) == 1
 
 
 @pytest.mark.parametrize(
@@ -104,9 +108,10 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path, names, stop, practice):
         pass
     assert same(weights(second.model), weights(unbroken.model))
     assert same(weights(second.ema_model), weights(unbroken.ema_model))
-    assert np.array_equal(second.error, unbroken.error)
-    if practice:
-        assert same(weights(second.drill), weights(unbroken.drill))
+    assert np.array_equal(second.curriculum.error_rate, unbroken.curriculum.error_rate)
+    if second.practice and unbroken.practice:
+        assert same(weights(second.practice), weights(unbroken.practice))
+    assert (second.practice is not None) == bool(practice)
 
 
 @pytest.mark.parametrize("practice", [0, 5])
@@ -145,7 +150,7 @@ def test_what_is_learnt_is_every_frame_and_is_run_as_taught():
     *_, metrics = training.run()
     assert metrics.learned
     assert set(metrics.accuracy.values()) == {1.0}
-    _, mistakes = training.count_wrong_decisions(np.ones(len(training.dataset), dtype=bool))
+    _, mistakes = training._count_wrong(np.ones(len(training.dataset), dtype=bool))
     assert mistakes.sum() == 0
     problems = task.test_problems(25, 10, seed=9)
     envs = [task.env.of(problem) for problem in problems]
@@ -158,12 +163,12 @@ def test_neither_pictures_nor_pads_starve():
     """One update looks at frames with pictures and frames without, whatever their errors are."""
     config = replace(SHORT, batch_size=12, image_batch_size=7, curriculum_uniform=0.0)
     training = make_trainer([few("sorting"), few("cars"), few("addition")], config)
-    training.error[:] = [0.9 if unit.pictured else 0.0 for unit in training.units]
+    training.curriculum.error_rate[:] = [0.9 if g.has_images else 0.0 for g in training.curriculum.groups]
     cars = training.dataset.envs.index("CarScene")
-    assert (training.dataset.env[training.curriculum.sample()] == cars).sum() == 7
-    assert len(training.curriculum.sample()) == 19
+    assert (training.dataset.env[sample(training)] == cars).sum() == 7
+    assert len(sample(training)) == 19
     training.learned = True
-    assert (training.dataset.env[training.curriculum.sample()] == cars).sum() == 7
+    assert (training.dataset.env[sample(training)] == cars).sum() == 7
 
 
 def test_program_names_the_same_name_share_a_row():
@@ -174,48 +179,48 @@ def test_program_names_the_same_name_share_a_row():
     assert training.model.programs.count("LSHIFT") == 1
 
 
-def test_every_picture_is_kept_once_with_its_caption():
+def test_every_image_is_kept_once_with_its_labels():
     pairs = list(record_frames([few("cars", sizes=range(6), examples=30), few("sorting")], 0))
-    lessons = FrameDataset(pairs, program_names(pairs))
-    pictures, captions = lessons.pictures["CarScene"], lessons.captions["CarScene"]
-    assert len({picture.numpy().tobytes() for picture in pictures}) == len(pictures) == len(captions)
-    for (env, frame), first in zip(pairs, lessons.first, strict=True):
+    dataset = FrameDataset(pairs, program_names(pairs))
+    images, labels = dataset.images["CarScene"], dataset.labels["CarScene"]
+    assert len({image.numpy().tobytes() for image in images}) == len(images) == len(labels)
+    for (env, frame), first in zip(pairs, dataset.first, strict=True):
         for index, step in enumerate(frame.steps):
             if env == "CarScene":
-                place = lessons.picture[first + index]
-                assert np.array_equal(pictures[place].permute(1, 2, 0).numpy(), step.observation[-1].pixels)
-                assert tuple(captions[place].tolist()) == step.observation[-1].caption
+                place = dataset.image[first + index]
+                assert np.array_equal(images[place].permute(1, 2, 0).numpy(), step.observation[-1].pixels)
+                assert tuple(labels[place].tolist()) == step.observation[-1].labels
 
 
-def test_a_caption_is_told_but_never_shown():
+def test_labels_count_in_the_loss_but_are_never_observed():
     task = few("cars", sizes=range(3), examples=4)
-    with_captions, without = (
+    with_labels, without = (
         make_trainer([task], replace(SHORT, auxiliary_loss_weight=weight)) for weight in (1.0, 0.0)
     )
-    for training in (with_captions, without):
+    for training in (with_labels, without):
         training.update()
-    assert with_captions.loss > without.loss + 1  # of eleven azimuths and five elevations, log 55 at first
+    assert with_labels.loss > without.loss + 1  # of eleven azimuths and five elevations, log 55 at first
     everything = np.ones(len(without.dataset), dtype=bool)
     before = count_wrong_decisions(without.model, without.dataset, everything)[1]
-    without.dataset.captions["CarScene"] += 1
+    without.dataset.labels["CarScene"] += 1
     assert np.array_equal(count_wrong_decisions(without.model, without.dataset, everything)[1], before)
 
 
-def test_the_loss_of_a_caption():
+def test_the_auxiliary_loss():
     image_features = torch.tensor([[0.5, 0.25, 0.25, 0.9, 0.1], [0.2, 0.2, 0.6, 0.5, 0.5]])
-    captions = torch.tensor([[0, 0], [2, 1]])
+    labels = torch.tensor([[0, 0], [2, 1]])
     expected = -np.mean([np.log(0.5 * 0.9), np.log(0.6 * 0.5)])
-    assert auxiliary_loss(image_features, captions, (3, 2)).item() == pytest.approx(expected, abs=1e-4)
+    assert auxiliary_loss(image_features, labels, (3, 2)).item() == pytest.approx(expected, abs=1e-4)
 
 
 def test_poses_are_learnt_from_pictures(monkeypatch):
     """A tiny real training run: the pictures of two cars as they are, to nine frames of ten right in every program."""
-    monkeypatch.setattr("npi.train.vary", lambda pictures, rng: to_rgb(pictures))
+    monkeypatch.setattr("npi.training.trainer.augment", lambda images, rng: to_rgb(images))
     config = replace(
         IMAGES, updates=500, eval_every=25, ema_decay=0.9, image_accuracy_goal=0.9, updates_after_learned=0
     )
     training = make_trainer([few("cars", sizes=range(15), examples=40)], config, seed=0)
-    training.estimate()
+    training.evaluate()
     assert min(training.metrics().accuracy.values()) < 0.2
     *_, metrics = training.run()
     assert metrics.learned
@@ -230,11 +235,11 @@ def test_a_wrong_decision_is_counted():
     training = Trainer(make_trainer([task], SHORT).model, FrameDataset(pairs, programs), SHORT, 0)
     for _ in range(150):
         training.update()
-    right = training.count_wrong_decisions(np.ones(len(pairs), dtype=bool))[1]
+    right = training._count_wrong(np.ones(len(pairs), dtype=bool))[1]
     frame = int(np.nonzero(right == 0)[0][0])
     step = training.dataset.first[frame]
     training.dataset.stop[step] = ~training.dataset.stop[step]
-    after = training.count_wrong_decisions(np.ones(len(pairs), dtype=bool))[1]
+    after = training._count_wrong(np.ones(len(pairs), dtype=bool))[1]
     assert after[frame] == 1
 
 
@@ -257,7 +262,7 @@ def test_a_model_follows_its_teacher_or_not():
 def test_an_annealed_rate_falls_along_a_cosine():
     task = replace(tasks.find("sorting"), sizes=[2], examples=2)
     training = make_trainer(
-        [task], replace(FAST, anneal=True, updates=1000, learning_rate=1.0, warmup_updates=1, min_lr_ratio=0.1)
+        [task], replace(FAST, schedule="cosine", updates=1000, learning_rate=1.0, warmup_updates=1, min_lr_ratio=0.1)
     )
     rates = []
     for training.updates in (0, 500, 1000, 1500):
@@ -271,5 +276,5 @@ def test_the_prior_of_a_practised_model_is_that_of_its_last_update():
     training = make_trainer([task], config)
     for _ in training.run():
         pass
-    assert training.drill is not None
-    assert torch.equal(training.ema_model.usual, training.drill.prior().usual)
+    assert training.practice is not None
+    assert torch.equal(training.ema_model.embedding_mean, training.practice.prior().mean)
