@@ -19,7 +19,7 @@ from npi.language.record import record
 from npi.network.model import NPI, ModelConfig
 from npi.training.dataset import FrameDataset, program_names
 from npi.training.loss import decision_loss
-from npi.training.metrics import outputs
+from npi.training.metrics import batch_logits
 
 NAMES = {
     "flat": "the run as one sequence",
@@ -62,7 +62,7 @@ def remembered(model: NPI, lessons: FrameDataset) -> int:
 
     batch = lessons.batch(np.arange(len(lessons)))
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = decision_loss(outputs(model, lessons, batch, see), batch).mean()
+        loss = decision_loss(batch_logits(model, lessons, batch, see), batch).mean()
     loss.backward()
     return sum(kept.values())
 

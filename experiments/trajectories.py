@@ -33,7 +33,7 @@ def measure(device: str, car: int, start: list[int], seed: int) -> dict[str, Any
     task = tasks.find("cars")
     problem = CarProblem(Car(car), Pose(*start), TARGET)
     scene = CarScene.of(problem)
-    trace = run(scene, task.call, Memo(NeuralDecider(load_model(), task.env)))
+    trace = run_program(scene, task.call, Memo(NeuralDecider(load_model(), task.env)))
     again = CarScene.of(problem)
     way = [list(again.pose)]
     for decision in trace.decisions:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import trimesh
 import trimesh.visual
-from PIL import Image
+from PIL import Image as PillowImage
 from samples.mesh_files import bad_files
 
 from npi.cars import views as views_module
@@ -147,7 +147,7 @@ def test_textures_are_seen(tmp_path):
     pixels = np.zeros((4, 4, 3), np.uint8)
     pixels[:, :2], pixels[:, 2:] = (255, 0, 0), (0, 0, 255)
     uv = np.tile([[0.1, 0.1], [0.4, 0.1], [0.1, 0.4]], (12, 1))
-    material = trimesh.visual.material.PBRMaterial(baseColorTexture=Image.fromarray(pixels))
+    material = trimesh.visual.material.PBRMaterial(baseColorTexture=PillowImage.fromarray(pixels))
     mesh.visual = trimesh.visual.TextureVisuals(uv=uv, material=material)
     mesh.export(tmp_path / "red.glb")
     loaded = load_mesh(tmp_path / "red.glb")
@@ -165,7 +165,7 @@ def write_obj(folder, texture):
 
 
 def test_a_texture_beside_the_mesh_is_read(tmp_path):
-    Image.new("RGB", (2, 2), (0, 255, 0)).save(tmp_path / "paint.png")
+    PillowImage.new("RGB", (2, 2), (0, 255, 0)).save(tmp_path / "paint.png")
     mesh = load_mesh(write_obj(tmp_path, "paint.png"))
     assert mesh.colour_at(np.array([0]), np.full((1, 3), 1 / 3))[0] == pytest.approx([0, 1, 0], abs=0.01)
 
@@ -176,7 +176,7 @@ def test_a_texture_beside_the_mesh_is_read(tmp_path):
 def test_textures_that_are_missing_or_outside_are_refused(tmp_path, texture, message):
     folder = tmp_path / "mesh"
     folder.mkdir()
-    Image.new("RGB", (2, 2)).save(tmp_path / "secret.png")
+    PillowImage.new("RGB", (2, 2)).save(tmp_path / "secret.png")
     with pytest.raises(BadInput, match=message):
         load_mesh(write_obj(folder, texture))
 
@@ -236,11 +236,11 @@ def test_a_damaged_file_is_rendered_anew(small):
 
 
 def test_a_mesh_is_seen_anew_when_a_file_it_draws_on_changes(tmp_path):
-    Image.new("RGB", (2, 2), (255, 0, 0)).save(tmp_path / "paint.png")
+    PillowImage.new("RGB", (2, 2), (255, 0, 0)).save(tmp_path / "paint.png")
     path = write_obj(tmp_path, "paint.png")
     red = Car(file=str(path)).key()
     assert Car(file=str(path)).key() == red
-    Image.new("RGB", (2, 2), (0, 0, 255)).save(tmp_path / "paint.png")
+    PillowImage.new("RGB", (2, 2), (0, 0, 255)).save(tmp_path / "paint.png")
     assert Car(file=str(path)).key() != red
 
 

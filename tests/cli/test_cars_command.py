@@ -13,6 +13,7 @@ from PIL import Image
 from samples.mesh_files import bad_files
 
 from npi import Memo, record, tasks
+from npi.cars.views import Car
 from npi.network.checkpoint import save_model
 from npi.tasks import cars
 from npi.training.config import IMAGES
@@ -35,7 +36,7 @@ def led(monkeypatch):
     frames = [
         frame
         for start in cars.POSES
-        for frame in record(task.env.of(cars.CarProblem(cars.Car(1), start, cars.TARGET)), task.main)
+        for frame in record(task.env.of(cars.CarProblem(Car(1), start, cars.TARGET)), task.main)
     ]
     monkeypatch.setattr(sys.modules["npi.cli.run"], "decider", lambda *_: Memo.of(frames))
 

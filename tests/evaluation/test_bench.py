@@ -27,7 +27,7 @@ def test_the_network_works_while_the_teacher_decides():
     task = tasks.find("sorting")
     problem = [3, 1, 2]
     model = make_trainer([replace(task, sizes=range(2, 4), examples=2)], seed=0).model
-    led = speed._Led(speed.NeuralDecider(model, task.env), task.demonstrate(problem)[0])
+    led = speed._Led(NeuralDecider(model, task.env), task.demonstrate(problem)[0])
     steps, took = speed._run(task, [problem, problem], led)
     assert steps == 2 * sum(len(frame.steps) for frame in task.demonstrate(problem)[0])
     assert took > 0

@@ -47,7 +47,7 @@ def test_a_program_is_found_by_content():
     model = small()
     hidden = torch.randn(5, 16)
     key = model.program_head(hidden)
-    found = model.heads(hidden, torch.zeros(5, dtype=torch.long)).program
+    found = model.logits(hidden, torch.zeros(5, dtype=torch.long)).program
     assert torch.allclose(found, torch.stack([key @ row for row in model.keys], 1), atol=1e-5)
 
 
@@ -55,7 +55,7 @@ def test_a_program_cannot_find_those_of_later_generations():
     model = small()
     model.add_program("NEW", generation=1)
     programs = torch.tensor([0, 3, 1, 3])
-    found = model.heads(torch.randn(4, 16), programs).program
+    found = model.logits(torch.randn(4, 16), programs).program
     assert found[:, 3].isfinite().tolist() == [False, True, False, True]
     assert found[:, :3].isfinite().all()
 
@@ -69,7 +69,7 @@ def test_steps_one_by_one_are_a_sequence():
     order = [(time, frame) for time in range(4) for frame in range(3) if time < lengths[frame]]
     observation, args, programs = (torch.stack([frames[f][part][t] for t, f in order]) for part in range(3))
     with torch.no_grad():
-        packed, _ = model.core(model.encode("AdditionPad", observation, args), programs, going)
+        packed = model.frame_logits(model.encode("AdditionPad", observation, args), programs, going)
         for frame, length in enumerate(lengths):
             state = (torch.zeros(2, 1, 16), torch.zeros(2, 1, 16))
             for time in range(length):
@@ -86,4 +86,4 @@ def test_shapes_are_checked_in_the_test_run():
     with pytest.raises(Exception, match="Type-check"):
         model.encode("AdditionPad", observation.float(), args)
     with pytest.raises(Exception, match="Type-check"):
-        model.say(torch.zeros(3, 4, 5))
+        model.heads(torch.zeros(3, 4, 5))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from npi import NPI, BadInput, Limits, Memo, NeuralDecider, load_model, run_batch, tasks
-from npi.network.onnx import OnnxDecider, compare, export
+from npi import BadInput, Limits, Memo, NeuralDecider, load_model, run_batch, save_model, tasks
+from npi.network.checkpoint import load_pretrained
+from npi.network.onnx import OnnxDecider, compare_export, export_step
 from npi.network.pretrained import DEFAULT_MODEL
 from npi.training.config import IMAGES
 from npi.training.trainer import make_trainer
@@ -23,17 +24,17 @@ def few(name):
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     path = tmp_path_factory.mktemp("onnx") / "addition.onnx"
-    export(load_model(), tasks.find("addition"), path)
+    export_step(load_model(), tasks.find("addition"), path)
     return path
 
 
 def test_onnxruntime_decides_as_the_model_does(shipped, exported):
     task = tasks.find("addition")
     decider = OnnxDecider(exported, shipped, task)
-    asked, different, apart = compare(decider, task, task.test_problems(5, 10, 0))
-    assert asked > 100
-    assert different == 0
-    assert apart < 1e-3
+    agreement = compare_export(decider, task, task.test_problems(5, 10, 0))
+    assert agreement.steps > 100
+    assert agreement.different == 0
+    assert agreement.largest_gap < 1e-3
     problems = task.test_problems(12, 10, 1)
     envs = [task.env.of(problem) for problem in problems]
     run_batch(envs, task.call, decider, Limits(10_000))  # several questions at once, too
@@ -45,19 +46,17 @@ def test_the_comparison_can_fail(shipped, exported):
     task, other = tasks.find("addition"), copy.deepcopy(shipped)
     with torch.no_grad():
         other.args_head.bias += 20 * torch.randn(other.args_head.bias.shape, generator=torch.manual_seed(0))
-    assert compare(OnnxDecider(exported, other, task), task, task.test_problems(3, 10, 0))[1] > 0
+    assert compare_export(OnnxDecider(exported, other, task), task, task.test_problems(3, 10, 0)).different > 0
 
 
 def test_pictures_are_exported_too(tmp_path):
     task = few("cars")
     model = make_trainer([task], IMAGES).ema_model.eval()
-    export(model, task, tmp_path / "cars.onnx")
-    asked, different, apart = compare(
-        OnnxDecider(tmp_path / "cars.onnx", model, task), task, task.test_problems(3, 3, 0)
-    )
-    assert asked > 5
-    assert different == 0
-    assert apart < 1e-3
+    export_step(model, task, tmp_path / "cars.onnx")
+    agreement = compare_export(OnnxDecider(tmp_path / "cars.onnx", model, task), task, task.test_problems(3, 3, 0))
+    assert agreement.steps > 5
+    assert agreement.different == 0
+    assert agreement.largest_gap < 1e-3
 
 
 def test_the_command(npi, tmp_path):
@@ -87,9 +86,9 @@ def test_bad_input(npi, tmp_path, monkeypatch, argv, says):
 
 
 def test_a_model_saved_copied_and_loaded_runs_the_same(shipped, tmp_path):
-    shipped.save_pretrained(tmp_path / "mine")
+    save_model(shipped, tmp_path / "mine")
     shutil.copytree(tmp_path / "mine", tmp_path / "pushed" / "pulled")
-    back = NPI.from_pretrained(tmp_path / "pushed" / "pulled")
+    back = load_pretrained(tmp_path / "pushed" / "pulled")
     for name in ("addition", "sorting"):
         task = tasks.find(name)
         runs = []
@@ -103,10 +102,10 @@ def test_a_model_saved_copied_and_loaded_runs_the_same(shipped, tmp_path):
     card = (tmp_path / "mine" / "MODEL_CARD.md").read_text()
     assert "addition (recursive teacher)" in card
     assert "BUBBLESORT" in card
-    assert f"seed: {shipped.history['seed']}" in card
+    assert f"seed: {shipped.training_info['seed']}" in card
 
 
 @pytest.mark.parametrize("name", ["nowhere", "/no/such/folder", "../x/y"])
 def test_what_is_neither_folder_nor_repository_is_said(name):
     with pytest.raises(BadInput, match="there is no folder"):
-        NPI.from_pretrained(name)
+        load_pretrained(name)

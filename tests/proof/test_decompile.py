@@ -16,7 +16,7 @@ from npi.language.program import ACT, handle_calls
 from npi.proof.decompile import decompile
 from npi.proof.explore import Exploration
 from npi.proof.histories import Histories
-from npi.proof.program_table import ProgramTable, State, compile_histories, save_table
+from npi.proof.program_table import ProgramTable, TableState, compile_histories, save_table
 
 GOLDEN = Path(__file__).parent / "golden"
 PROVED = ["bubblesort", "quicksort", "sorting", "toposort"]
@@ -204,7 +204,7 @@ def test_sides_are_joined_where_the_same_follows():
 def test_a_choice_between_the_same_is_none():
     """Found among random tables: each side of a choice began with another one, and they were made as one."""
     task, aux = tasks.find("sorting"), [Call("AUX", (number, 0, 0)) for number in range(3)]
-    states: list[State] = [
+    states: list[TableState] = [
         {(1, 7, 1, 0, 1, 1, 1): (None, None)},
         {(6, 8, 1, 0, 0, 0, 1): (None, None)},
     ]

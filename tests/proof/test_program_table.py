@@ -7,7 +7,7 @@ from random import Random
 
 import pytest
 
-from npi import BadInput, Limits, Memo, record, tasks
+from npi import BadInput, Limits, Memo, record, run_program, tasks
 from npi.proof.explore import Exploration
 from npi.proof.program_table import compile_histories, load_table, save_table
 
@@ -34,8 +34,8 @@ def test_a_table_runs_as_the_teacher(tables, name):
         for problem in task.test_problems(size, 20, rng.randrange(99)):
             frames = record(task.env.of(problem), task.main, limits=Limits())
             by_table, fast, by_teacher = (task.env.of(problem) for _ in range(3))
-            trace = run(by_table, task.call, table)
-            assert trace.decisions == run(by_teacher, task.call, Memo.of(frames)).decisions
+            trace = run_program(by_table, task.call, table)
+            assert trace.decisions == run_program(by_teacher, task.call, Memo.of(frames)).decisions
             assert table.run(fast, task.call) == len(trace.decisions)
             assert task.result(by_table) == task.result(fast) == task.answer(problem)
 
@@ -60,7 +60,7 @@ def test_a_table_comes_back_from_a_file_as_it_was(tables, tmp_path):
     task = tasks.find("quicksort")
     problem = tuple(Random(0).randint(-99, 99) for _ in range(200))
     first, second = task.env.of(problem), task.env.of(problem)
-    assert run(first, task.call, table).decisions == run(second, task.call, again).decisions
+    assert run_program(first, task.call, table).decisions == run_program(second, task.call, again).decisions
 
 
 def test_no_torch_is_imported(tables, tmp_path):

@@ -57,17 +57,17 @@ def test_a_round_can_be_interrupted_and_gone_on_with(prover, tmp_path):
     attempts(unbroken, prover)
     broken = make_trainer([FEW], config)
     for _ in train_until_proved(broken, prover):
-        if broken.round and broken.updates == broken.began + 11:
+        if broken.repair_round and broken.updates == broken.repair_start + 11:
             break
     save_training(broken, tmp_path)
     second = make_trainer([FEW], config)
     restore_training(second, tmp_path)
-    assert (second.repair_round, second.began, second.failing_histories) == (
-        broken.round,
-        broken.began,
+    assert (second.repair_round, second.repair_start, second.failing_histories) == (
+        broken.repair_round,
+        broken.repair_start,
         broken.failing_histories,
     )
-    second.cached(prover.frames(second.failing_histories))
+    second.set_repair_frames(prover.frames(second.failing_histories))
     for _ in second.run():
         pass
     theirs = unbroken.model.state_dict()

@@ -15,7 +15,7 @@ from torch.nn.functional import one_hot
 from npi import NPI, Call, Env, GraphKind, ModelConfig, act, program, tasks
 from npi.errors import NotProvable
 from npi.language.tape import LEFT, RIGHT, TapeKind
-from npi.network.model import Logits
+from npi.network.decision import Logits
 from npi.network.pretrained import DEFAULT_MODEL
 from npi.proof.compare import compare
 from npi.proof.counterexample import counterexample

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npi import BadInput, Call, Trace, record, tasks
-from npi.language import call_tree as view
 from npi.language.call_tree import format_tree
 from npi.language.program import ACT
 from npi.tasks import cars
@@ -234,8 +233,8 @@ def test_act_has_a_name_for_every_action():
 def test_actions_that_mean_nothing_can_be_shown():
     """A model of several tasks shares its arguments; one that has lost its way uses those of another task."""
     for task in map(tasks.find, tasks.names()):
-        assert view.name(Call("ACT", (9, 9, 9)), task.env) == "ACT 9 9 9"
-    assert view.name(Call("ACT", (0, 0, 1)), tasks.find("sorting").env) == "PTR 1 RIGHT"
+        assert format_call(Call("ACT", (9, 9, 9)), task.env) == "ACT 9 9 9"
+    assert format_call(Call("ACT", (0, 0, 1)), tasks.find("sorting").env) == "PTR 1 RIGHT"
 
 
 def test_training_never_touches_the_poses_held_out():

@@ -17,7 +17,7 @@ from npi.training.practice import (
 )
 from npi.training.practice_batch import PracticeBatch, invent
 from npi.training.practice_memory import PracticeMemory
-from npi.training.trainer import TEACHABLE
+from npi.training.trainer import TEACHABLE_WIDTHS
 
 
 def random(seed: int) -> torch.Generator:
@@ -37,7 +37,7 @@ def drill(gyms) -> tuple[NPI, PracticeMemory]:
     chosen = [tasks.find(name) for name in NAMES]
     programs = dict.fromkeys(["ACT", *(name for gym in gyms.values() for name in gym.programs)])
     torch.manual_seed(0)
-    model = NPI(ModelConfig.of([task.env for task in chosen], **TEACHABLE), programs)
+    model = NPI(ModelConfig.of([task.env for task in chosen], **TEACHABLE_WIDTHS, teachable=True), programs)
     return model, PracticeMemory(model, list(make_rollouts(chosen, 200)))
 
 

@@ -9,7 +9,7 @@ from npi.network.encoders import to_rgb
 from npi.training.config import IMAGES
 from npi.training.dataset import FrameDataset, program_names, record_frames
 from npi.training.loss import auxiliary_loss, decision_loss
-from npi.training.metrics import count_wrong_decisions, batch_logits, matches_teacher
+from npi.training.metrics import batch_logits, count_wrong_decisions, matches_teacher
 from npi.training.resume import restore_training, save_training
 from npi.training.trainer import Trainer, make_trainer
 
@@ -194,9 +194,7 @@ def test_every_image_is_kept_once_with_its_labels():
 
 def test_labels_count_in_the_loss_but_are_never_observed():
     task = few("cars", sizes=range(3), examples=4)
-    with_labels, without = (
-        make_trainer([task], replace(SHORT, auxiliary_loss_weight=weight)) for weight in (1.0, 0.0)
-    )
+    with_labels, without = (make_trainer([task], replace(SHORT, auxiliary_loss_weight=weight)) for weight in (1.0, 0.0))
     for training in (with_labels, without):
         training.update()
     assert with_labels.loss > without.loss + 1  # of eleven azimuths and five elevations, log 55 at first

@@ -30,9 +30,10 @@ def export(
         problems: How many problems of the task to compare on.
         json: Print the result as JSON.
     """
+    from dataclasses import asdict
+
     from npi.network.neural_decider import check_model_fits
-    from npi.network.onnx import OnnxDecider, compare
-    from npi.network.onnx import export as export_step
+    from npi.network.onnx import OnnxDecider, compare_export, export_step
 
     positive(problems=problems)
     if out.suffix.lower() != ".onnx":
@@ -49,12 +50,12 @@ def export(
     sizes = chosen.sizes[: max(1, len(chosen.sizes) // 2)]
     each = -(-problems // len(sizes))
     examples = [problem for size in sizes for problem in chosen.test_problems(size, each, 0)]
-    asked, different, apart = compare(OnnxDecider(out, network, chosen), chosen, examples[:problems])
+    agreement = compare_export(OnnxDecider(out, network, chosen), chosen, examples[:problems])
     if json:
-        print_json({"out": str(out), "asked": asked, "different": different, "apart": apart})
+        print_json({"out": str(out), **asdict(agreement)})
     else:
         print(
-            f"wrote {out}; asked {asked:,} times, onnxruntime decided as the model "
-            f"{'every time' if not different else f'but for {different:,} times'} (states at most {apart:.1e} apart)"
+            f"wrote {out}; onnxruntime decides as the model in {agreement.steps:,} steps"
+            f"{f', except for {agreement.different:,}' if agreement.different else ''} (largest gap of LSTM states: {agreement.largest_gap:.1e})"
         )
-    return int(different > 0)
+    return int(agreement.different > 0)

@@ -24,15 +24,15 @@ def runaway(error: Runaway, task: Task, as_json: bool) -> None:
     from npi.language.call_tree import format_tree, open_calls
 
     last = list(deque(format_tree(error.trace, task.env, indent=""), maxlen=20))
-    open_calls = stack(error.trace, task.env)
+    stack = open_calls(error.trace, task.env)
     if as_json:
-        print_json({"error": str(error), "last": last, "stack": open_calls[-20:], "depth": len(open_calls)})
+        print_json({"error": str(error), "last": last, "stack": stack[-20:], "depth": len(stack)})
         return
     print(f"npi: {error}. Its last calls:", file=sys.stderr)
     for line in last[-12:]:
         print(f"  {line}", file=sys.stderr)
-    depth = f"{len(open_calls):,} calls deep: "
-    inner = " > ".join(open_calls if len(open_calls) <= 8 else [*open_calls[:3], "...", *open_calls[-3:]])
+    depth = f"{len(stack):,} calls deep: "
+    inner = " > ".join(stack if len(stack) <= 8 else [*stack[:3], "...", *stack[-3:]])
     print(f"npi: it was {depth}{inner}", file=sys.stderr)
 
 

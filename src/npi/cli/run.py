@@ -84,6 +84,7 @@ class CarOptions:
     """Write what was seen on the way, side by side."""
 
     def problem(self, words: tuple[str, ...]) -> Any:
+        from npi.cars.views import Car
         from npi.tasks import cars
 
         for path, ending in ((self.gif, ".gif"), (self.png, ".png")):
@@ -102,7 +103,7 @@ class CarOptions:
             raise BadInput(f"there is no car {self.car}: cars are numbered from 0")
         file = None if self.mesh is None else str(self.mesh)
         return cars.CarProblem(
-            cars.Car(self.car or 0, file=file, forward=self.forward, up=self.up),
+            Car(self.car or 0, file=file, forward=self.forward, up=self.up),
             cars.pose(str(self.azimuth), str(self.elevation)),
             cars.pose(*map(str, self.target)),
         )

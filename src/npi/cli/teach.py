@@ -103,8 +103,8 @@ def teach(
             )
         return 1
     summary = {"taught": task, "teacher": teacher, "seed": seed, "rehearsed": rehearse, "updates": taught.updates}
-    lessons = [*network.history.get("lessons", []), summary]
-    checkpoint.save_model(taught.model, out, {**network.history, "lessons": lessons})
+    lessons = [*network.training_info.get("lessons", []), summary]
+    checkpoint.save_model(taught.model, out, {**network.training_info, "lessons": lessons})
     if not json:
         print(
             f"learned {names} in {taught.updates} updates, {took:.1f} s; every other row and tensor is the same to the "

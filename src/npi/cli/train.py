@@ -31,8 +31,8 @@ def train(
     out: Annotated[Path, arg(metavar="DIR")],
     teacher: Teacher = "recursive",
     config: Annotated[
-        Literal["fast", "pictures", "practice", "paper"] | None,
-        arg(help_behavior_hint="(default: fast, or pictures for cars, or practice if there is any)"),
+        Literal["fast", "images", "practice", "paper"] | None,
+        arg(help_behavior_hint="(default: fast, or images for cars, or practice if there is any)"),
     ] = None,
     seed: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: 0)")] = None,
     examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
@@ -74,6 +74,7 @@ def train(
     from npi.cli.progress import counted
     from npi.network import checkpoint
     from npi.proof.repair import Prover
+    from npi.training import resume as resume_file
     from npi.training.config import CONFIGS
     from npi.training.trainer import make_trainer
 
@@ -92,25 +93,29 @@ def train(
     if sizes:
         positive(**{f"sizes ({size})": size for size in sizes})
         chosen = [replace(task, sizes=sizes) for task in chosen]
-    usual = "pictures" if any(task.env.shows_image() for task in chosen) else "fast"
-    settings = CONFIGS[config or ("practice" if practice is not None else usual)]
+    default = "images" if any(task.env.shows_image() for task in chosen) else "fast"
+    settings = CONFIGS[config or ("practice" if practice is not None else default)]
     if resume:
-        facts = checkpoint.read_facts(out)
+        facts = resume_file.read_facts(out)
         if facts["tasks"] != {task.name: task.teacher for task in chosen}:
             was = ", ".join(f"{name} ({how})" for name, how in facts["tasks"].items())
             raise BadInput(f"the training run in {out} is of {was}; resume it with these tasks and this teacher")
-        saved = checkpoint.saved_config(facts)
+        saved = resume_file.saved_config(facts)
         for option, given, was in (
             ("--seed", seed, facts["seed"]),
-            ("--config", config and replace(CONFIGS[config], updates=saved.updates, practice=saved.practice), saved),
-            ("--practice", practice, saved.practice),
+            (
+                "--config",
+                config and replace(CONFIGS[config], updates=saved.updates, practice_rollouts=saved.practice_rollouts),
+                saved,
+            ),
+            ("--practice", practice, saved.practice_rollouts),
         ):
             if given is not None and given != was:
                 raise BadInput(f"the training run in {out} began with another {option}: leave it out to go on with it")
         if force:
             raise BadInput("--resume goes on with what is there and --force replaces it: give one of them")
         settings, seed = saved, facts["seed"]
-        until_verified = until_verified or bool(facts.get("round"))  # such a run goes on as it was
+        until_verified = until_verified or bool(facts["repair_round"])  # such a run goes on as it was
     elif checkpoint.holds_model(out) and not force:
         raise BadInput(
             f"{out} already holds a model: go on with it by --resume, replace it by --force, or choose another"
@@ -128,12 +133,12 @@ def train(
         prepared(task)
     if not json:
         print(f"recording {', '.join(task.name for task in chosen)} ...", file=sys.stderr)
-    made = _walked(chosen, settings.practice, seed or 0)
+    made = _walked(chosen, settings.practice_rollouts, seed or 0)
     training = make_trainer(chosen, settings, seed or 0, device_named(device), made)
     if resume:
-        checkpoint.restore_training(training, out)
+        resume_file.restore_training(training, out)
         if prover is not None and training.repair_round:
-            training.recall(prover.frames(training.failing_histories))
+            training.set_repair_frames(prover.frames(training.failing_histories))
         if (
             training.updates >= settings.updates
             and not training.converged
@@ -145,7 +150,7 @@ def train(
                 f"{settings.updates:,}: give more, such as --updates {2 * training.updates}"
             )
     else:
-        checkpoint.save_training(training, out)  # a folder that cannot be written to is found out now, not at the end
+        resume_file.save_training(training, out)  # a folder that cannot be written to is found out now, not at the end
     if not json:
         where = f"{training.model.keys.device.type}, {torch.get_num_threads()} threads"
         print(
@@ -184,8 +189,8 @@ def _train(
 ) -> tuple[bool, dict[str, Comparison]]:
     """Run a training run to its end, showing and saving it: whether it was interrupted, and the last proof."""
     from npi.cli.progress import bar_progress, interruptible, json_progress
-    from npi.network import checkpoint
     from npi.proof.repair import train_until_proved
+    from npi.training import resume as resume_file
 
     saved = time.monotonic()
     found: dict[str, Comparison] = {}
@@ -204,9 +209,9 @@ def _train(
             if interrupted:
                 break
             if time.monotonic() - saved > 30:
-                checkpoint.save_training(training, out)
+                resume_file.save_training(training, out)
                 saved = time.monotonic()
-    checkpoint.save_training(training, out)
+    resume_file.save_training(training, out)
     return bool(interrupted), found
 
 
@@ -234,9 +239,9 @@ def _end(
         print(f"interrupted after {training.updates:,} updates; the run is saved. Go on with:\n  {command}")
     elif training.learned:
         what = "every frame"
-        if training.dataset.pictures:
+        if training.dataset.images:
             what = (
-                f"at least {training.config.image_accuracy_goal:.0%} of a sample of each program's frames with pictures"
+                f"at least {training.config.image_accuracy_goal:.0%} of a sample of each program's frames with images"
             )
             what += " and every other frame" if len(training.dataset.envs) > 1 else ""
         print(f"learned {what} in {training.updates:,} updates, {took:.0f} s; the model is in {out}")

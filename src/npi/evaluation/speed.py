@@ -218,7 +218,7 @@ def compiled() -> Iterator[Row]:
         yield Row(f"compiled {name}, {size:,} {what}: right", f"{'yes' if right else 'no'}, {took:.1f} s", "yes", right)
         problems = [sample(Random(seed), 100) for seed in range(1, 51)]  # short ones: Python does not recurse deeply
         plain = _fastest(task.main, task, problems)
-        ratio = plain / _fastest(lambda env, run=table.run, call=task.call: run_program(env, call), task, problems)
+        ratio = plain / _fastest(lambda env, run=table.run, call=task.call: run(env, call), task, problems)
         yield Row(
             f"compiled {name}, to its teacher in plain Python", f"{ratio:.2f} of its speed", "at least 1", ratio >= 1
         )
