@@ -14,6 +14,7 @@ from npi.cars.render import Renderer
 from npi.cars.shapes import make_car
 from npi.cars.views import Car
 from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.language.interpreter import run_program
 from npi.language.memo import Memo
 from npi.language.program import ACT
 from npi.network.checkpoint import load_model

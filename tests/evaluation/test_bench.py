@@ -5,6 +5,7 @@ from dataclasses import replace
 from npi import tasks
 from npi.evaluation import bench, speed
 from npi.evaluation.provability import Proof, prove
+from npi.network.neural_decider import NeuralDecider
 from npi.training.trainer import make_trainer
 
 

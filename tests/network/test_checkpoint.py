@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from npi import FAST, PAPER, BadInput, load_model, save_model, tasks
-from npi.network.checkpoint import model_card
+from npi.network.checkpoint import read_description
 from npi.network.model import NPI, ModelConfig
 from npi.network.pretrained import DEFAULT_MODEL
 from npi.tasks.sorting import SortingPad
@@ -32,7 +32,7 @@ def test_a_model_comes_back_as_it_was(saved):
     assert (back.config, back.programs, back.tasks) == (model.config, model.programs, model.tasks)
     for name, tensor in model.state_dict().items():
         assert torch.equal(back.state_dict()[name], tensor)
-    assert model_card(folder)["training"] == {"seed": 1}
+    assert read_description(folder)["training"] == {"seed": 1}
 
 
 def test_nothing_is_pickled(saved):
@@ -58,7 +58,11 @@ def damage(folder, name, change):
         ("config.json", lambda data: b'{"architectures": ["Bert"]}', "says nothing usable under 'format'"),
         ("config.json", lambda data: b"\xff\xfe", "is not JSON"),
         ("config.json", lambda data: data.replace(b'"format": 1', b'"format": 99'), "has format 99"),
-        ("config.json", lambda data: data.replace(b'"hidden": 8', b'"hidden": "wide"'), "does not model_card a model"),
+        (
+            "config.json",
+            lambda data: data.replace(b'"hidden": 8', b'"hidden": "wide"'),
+            "does not read_description a model",
+        ),
         ("config.json", lambda data: data.replace(b'"hidden": 8', b'"hidden": 16'), "It belongs to another model"),
         ("config.json", lambda data: data.replace(b'"hidden": 8', b'"width": 8'), "does not know: width"),
         ("config.json", lambda data: data.replace(b'"RESET"', b'"RESET", "MORE"'), "It belongs to another model"),
@@ -131,7 +135,7 @@ def test_a_folder_that_cannot_be_made_is_refused(saved, tmp_path):
 
 def test_the_shipped_model_is_small_and_says_how_it_was_made():
     assert sum(path.stat().st_size for path in DEFAULT_MODEL.iterdir()) < 16_000_000
-    said = model_card(DEFAULT_MODEL)
+    said = read_description(DEFAULT_MODEL)
     assert said["training"]["learned"] is True
     assert set(said["tasks"]) == {"addition", "cars", "sorting"}
     assert (DEFAULT_MODEL / "MODEL_CARD.md").is_file()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from npi import BadInput, Call, Trace, record, tasks
-from npi.language.call_tree import format_tree
+from npi.language.call_tree import format_call, format_tree
 from npi.language.program import ACT
 from npi.tasks import cars
 from npi.tasks.addition import AdditionPad

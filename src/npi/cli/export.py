@@ -56,6 +56,7 @@ def export(
     else:
         print(
             f"wrote {out}; onnxruntime decides as the model in {agreement.steps:,} steps"
-            f"{f', except for {agreement.different:,}' if agreement.different else ''} (largest gap of LSTM states: {agreement.largest_gap:.1e})"
+            f"{f', except for {agreement.different:,}' if agreement.different else ''} "
+            f"(largest gap of LSTM states: {agreement.largest_gap:.1e})"
         )
     return int(agreement.different > 0)

@@ -174,7 +174,7 @@ class _Check:
             if not isinstance(picture, Image):
                 self.fault("picture", f"{where} observes {picture!r} where a Picture is declared")
             elif not _fits(picture.labels, self.label_sizes):
-                text = f"{where} observes a picture with the labels {picture.labels}, but sizes {self.label_sizes} are declared"
+                text = f"{where} observes an image with the labels {picture.labels}, but declares {self.label_sizes}"
                 self.fault("labels", text)
         for (name, size), value in zip(self.fields.items(), numbers, strict=True):
             if not (isinstance(value, int) and 0 <= value < size):

@@ -54,8 +54,8 @@ class FieldEncoder(nn.Module):
 class ImageEncoder(nn.Module):
     """Three passes of stride-2 convolution and pooling, as in the paper (its f_CNN).
 
-    Only the first pooling halves the image. If all three did, 128 x 128 pixels would end as 2 x 2 cells, too few to tell
-    neighbouring poses apart; this way they end as 8 x 8.
+    Only the first pooling halves the image. If all three did, 128 x 128 pixels would end as 2 x 2 cells, too few to
+    tell neighbouring poses apart; this way they end as 8 x 8.
 
     If the environment has auxiliary labels, the image features are a bottleneck: the predicted class probabilities of
     each label, and nothing else. From these few numbers the core learns what it does not learn from free features.

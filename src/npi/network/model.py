@@ -80,7 +80,7 @@ class MemoryRows(NamedTuple):
 
 
 class EmbeddingPrior(NamedTuple):
-    """A normal distribution of program embeddings. Column i of `axes` is the i-th principal axis times its deviation."""
+    """A normal distribution of program embeddings. Column i of `axes` is principal axis i times its deviation."""
 
     mean: Float[Tensor, " P"]
     axes: Float[Tensor, "P P"]

@@ -2,8 +2,8 @@
 
 Inputs are those of one step: `observation` (the fields), `args` and `program` (of the running frame), `h` and `c` (its
 LSTM state, zero at first) and, where the environment shows images, `rgb`. Outputs are the logits `stop`, `program` (one
-for each memory row) and `arg0` to `arg2`, and the next state `h_next` and `c_next`. The first axis counts steps computed
-together; in `h` and `c` it is the second, after the layers.
+for each memory row) and `arg0` to `arg2`, and the next state `h_next` and `c_next`. The first axis counts the steps
+computed together; in `h` and `c` it is the second, after the layers.
 """
 
 from __future__ import annotations

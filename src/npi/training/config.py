@@ -29,8 +29,8 @@ class TrainConfig:
     curriculum_uniform      mixed with this fraction of uniform sampling
     replay_fraction         frames found wrong at the last evaluation are added to each batch, as this fraction of it
     eval_every, eval_frames how often, in updates, error rates are estimated, and on how many frames of each program
-    updates_after_learned   updates on uniformly sampled frames once every frame is right; they raise the margins of what
-                            is right and improve generalisation
+    updates_after_learned   updates on uniformly sampled frames once every frame is right; they raise the margins of
+                            what is right and improve generalisation
     image_accuracy_goal     fraction of each program's frames with images that must be right; of other frames, all must
     auxiliary_loss_weight   weight of the auxiliary loss on image labels
     repair_batch_size, repair_updates, repair_rounds

@@ -1,7 +1,7 @@
 """Practice: random small programs on the environment of a task, to be learned beside its own.
 
-A core that has learned its tasks' programs alone cannot be taught new ones by rows of memory: it runs eighteen programs,
-not whatever a row describes. Practice makes it an interpreter of rows. A practice program is made of what the task has
+A core that has learned its tasks' programs alone cannot be taught new ones by rows of memory: it runs eighteen
+programs, not whatever a row describes. Practice makes it an interpreter of rows. A practice program is made of what the task has
 already: its programs, `act`, and the fields of its observation. It gives some orders, then perhaps chooses by what is
 observed between two ways to go on; a way may end in a call of itself, which makes a loop.
 
