@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-CERTIFICATES = src/npi/models/default
+CERTIFICATES = src/npi/network/pretrained/default
 
 .PHONY: demo test lint bench verify certificates quick clean
 

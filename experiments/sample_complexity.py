@@ -78,9 +78,11 @@ def report(made: Sequence[Run]) -> str:
         f"Right answers on {made[0].settings['problems']} arrays of {LENGTH} random digits drawn apart, mean and "
         f"spread over {seeds_made} seeds, by the number of examples of that length. NPI trains until every frame of "
         f"its traces is right and for {FROM_FEW.updates_after_learned} updates more, with weight decay; this was "
-        "chosen on other seeds by what it gave on eight examples, but on the same arrays. One row is trained as by `npi train`, for "
+        "chosen on other seeds by what it gave on eight examples, but on the same arrays. One row is trained as by "
+        "`npi train`, for "
         f"{FAST.updates_after_learned} updates more and without. The LSTM trains for {updates:,} updates, also with "
-        "weight decay, which was chosen like its rate at 256 examples, on other seeds; the weights are kept that do best on other "
+        "weight decay, which was chosen like its rate at 256 examples, on other seeds; the weights are kept that do "
+        "best on other "
         f"arrays.\n\n{table(['examples', *map(str, counts)], rows)}"
     )
 

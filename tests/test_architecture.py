@@ -1,116 +1,121 @@
-"""How the package hangs together, tested as anything else."""
+"""How the package hangs together: which room may import which, what needs no torch, and which names are public."""
 
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 import npi
-import npi.tasks
 
 SOURCE = Path(npi.__file__).parent
-NO_TORCH = [
-    "npi",
-    "npi.program",
-    "npi.tape",
-    "npi.graph",
-    "npi.picture",
-    "npi.task",
-    "npi.disk",
-    "npi.interpret",
-    "npi.view",
-    "npi.cli",
-    "npi.evaluation",
-    "npi.practice",
-]
-NO_TORCH += [f"npi.tasks.{name}" for name in npi.tasks.names()]
+# Each room imports only from those before it, and from the modules that belong to no room.
+ROOMS = ("language", "cars", "tasks", "network", "training", "proof", "evaluation", "cli")
+SHARED = ("errors", "files", "progress")  # importable from every room; they import nothing but each other
+NO_TORCH = ("language", "cars", "tasks")
+LAZY_TORCH = ("cli",)  # imports torch inside functions only, so that `npi --help` starts at once
 
 
-def imports(path):
-    """The npi modules that a module imports, at the top or inside functions."""
-    for node in ast.walk(ast.parse(path.read_text())):
+def modules(source: Path) -> dict[str, Path]:
+    """Every module of a package, by its dotted name."""
+    found = {}
+    for path in source.rglob("*.py"):
+        parts = path.relative_to(source).with_suffix("").parts
+        found[".".join(("npi", *(part for part in parts if part != "__init__")))] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path], everywhere: bool = True) -> set[str]:
+    """The modules of the package that one of them imports; at the top only, unless `everywhere`."""
+    tree = ast.parse(path.read_text())
+    found = set()
+    for node in ast.walk(tree) if everywhere else top_level(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("npi"))
-        elif isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("npi"):
-            yield node.module
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {alias.name for alias in node.names if alias.name in known}
+        elif isinstance(node, ast.ImportFrom) and node.module in known:
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= (names & known.keys()) or {node.module}
+    return found
 
 
-@pytest.mark.parametrize("module", NO_TORCH)
-def test_these_do_not_import_torch(module):
-    slow = {"torch"} if module == "npi.tasks.cars" else {"torch", "numpy"}
-    code = f"import sys, {module}; sys.exit(bool({slow} & set(sys.modules)))"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+def top_level(tree: ast.Module):
+    """The statements that run on import: not those of functions, nor those for type checkers."""
+    for node in tree.body:
+        if not (isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)):
+            yield from [node] if isinstance(node, ast.FunctionDef | ast.ClassDef) else ast.walk(node)
+
+
+def room(module: str) -> str:
+    return module.split(".")[1] if "." in module else ""
+
+
+def faults(source: Path) -> list[str]:
+    """Every module without a room, import against the order of the rooms, and import cycle."""
+    known, found = modules(source), []
+    graph = {}
+    for name, path in known.items():
+        here = room(name)
+        if here and here not in (*ROOMS, *SHARED):
+            found.append(f"{name} belongs to no room")
+            continue
+        graph[name] = imports(path, known, everywhere=False) - {name}
+        if not here:  # the public API imports from every room
+            continue
+        allowed = ROOMS[: ROOMS.index(here) + 1] if here in ROOMS else ()
+        upwards = [used for used in imports(path, known) if used != "npi" and room(used) not in (*allowed, *SHARED)]
+        found += [f"{name} imports {used}" for used in upwards]
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        found.append(f"import cycle: {' -> '.join(error.args[1])}")
+    return found
+
+
+def test_every_module_is_in_a_room_and_imports_only_from_rooms_above():
+    assert faults(SOURCE) == []
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"stray.py": ""}, "npi.stray belongs to no room"),
+        ({"attic/thing.py": ""}, "npi.attic.thing belongs to no room"),
+        (
+            {"language/low.py": "from npi.network.high import x", "network/high.py": ""},
+            "npi.language.low imports npi.network.high",
+        ),
+        (
+            {"language/low.py": "def f():\n    from npi.cli import x", "cli/__init__.py": ""},
+            "npi.language.low imports npi.cli",
+        ),
+        (
+            {"proof/one.py": "from npi.proof.two import a", "proof/two.py": "import npi.proof.one"},
+            "import cycle: npi.proof.",
+        ),
+    ],
+)
+def test_faults_of_the_architecture_are_found(tmp_path, files, expected):
+    for name, text in {"__init__.py": "", **files}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert any(fault.startswith(expected) for fault in faults(tmp_path))
+
+
+def loads_torch(names: list[str]) -> bool:
+    code = f"import sys, {', '.join(names)}; sys.exit('torch' in sys.modules)"
+    return subprocess.run([sys.executable, "-c", code], check=False).returncode == 1
+
+
+def test_torch_is_not_imported_where_it_is_not_needed():
+    free = [name for name in modules(SOURCE) if room(name) in ("", *NO_TORCH, *LAZY_TORCH)]
+    assert len(free) > 30
+    assert not loads_torch(free)
 
 
 def test_the_check_for_torch_can_fail():
-    code = "import sys, npi.model; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1
-
-
-BELOW = {  # what a module may import from the package, as in the order of the pipeline
-    "program": set(),
-    "tape": set(),
-    "graph": set(),
-    "picture": set(),
-    "task": {"graph", "picture", "program", "tape"},
-    "lazy": {"tape"},
-    "lazygraph": {"graph", "lazy"},
-    "disk": {"task"},
-    "interpret": {"program", "task"},
-    "view": {"program", "task"},
-    "evaluation": {"program", "task", "interpret"},
-    "encoders": set(),
-    "vary": set(),
-    "model": {"checkpoint", "encoders", "picture", "task"},  # the first when asked to load or save
-    "lessons": {"picture", "program", "task"},
-    "practice": {"picture", "program", "task", "tasks"},
-    "invention": {"model", "practice"},
-    "drill": {"invention", "lessons", "model", "practice"},
-    "recipes": set(),
-    "train": {"drill", "encoders", "lessons", "model", "practice", "program", "recipes", "task", "vary"},
-    "teaching": {"encoders", "lessons", "model", "program", "task", "train"},
-    "histories": {"program", "task"},
-    "verify": {"graph", "histories", "lazy", "lazygraph", "model", "neural", "program", "tape", "task"},
-    "constants": {"task"},
-    "formula": set(),
-    "body": {"compiled", "formula", "program"},
-    "decompile": {"body", "compiled", "constants", "program", "task"},
-    "compiled": {"disk", "histories", "interpret", "program", "task"},  # the second for its types alone
-    "proving": {"histories", "model", "program", "task", "train", "verify"},
-    "neural": {"encoders", "picture", "program", "task", "interpret", "model"},
-    "checkpoint": {"disk", "model", "models", "recipes", "task", "train"},
-    "progress": {"train"},
-}
-
-
-@pytest.mark.parametrize("module", BELOW)
-def test_dependencies_point_one_way(module):
-    used = {name.split(".")[1] for name in imports(SOURCE / f"{module}.py") if "." in name}
-    assert used <= BELOW[module]
-
-
-def test_tasks_stand_on_programs_tapes_graphs_and_tasks_alone():
-    for path in (SOURCE / "tasks").glob("*.py"):
-        used = {name.split(".")[1] for name in imports(path) if "." in name}
-        more = {"cars", "picture"} if path.stem == "cars" else set()
-        assert used <= {"graph", "program", "tape", "task", "tasks"} | more
-
-
-def test_cars_know_nothing_of_tasks_and_networks():
-    for path in (SOURCE / "cars").glob("*.py"):
-        for name in imports(path):
-            assert (
-                name.startswith(("npi.cars", "npi.disk", "npi.picture", "npi.task.BadInput")) or name == "npi.task"
-            ), (path, name)
-
-
-def test_nothing_imports_the_command_line():
-    for path in SOURCE.rglob("*.py"):
-        if path.parent.name != "cli":
-            assert not any(name.startswith("npi.cli") for name in imports(path)), path
+    assert loads_torch(["npi.network.model"])
 
 
 def test_public_names_are_listed_and_there():

@@ -57,11 +57,11 @@ def damage(folder, name, change):
         ("config.json", lambda data: b"[1, 2]", "says nothing usable under 'format'"),
         ("config.json", lambda data: b'{"architectures": ["Bert"]}', "says nothing usable under 'format'"),
         ("config.json", lambda data: b"\xff\xfe", "is not JSON"),
-        ("config.json", lambda data: data.replace(b'"format": 1', b'"format": 99'), "has format 99"),
+        ("config.json", lambda data: data.replace(b'"format": 2', b'"format": 99'), "has format 99"),
         (
             "config.json",
             lambda data: data.replace(b'"hidden": 8', b'"hidden": "wide"'),
-            "does not read_description a model",
+            "does not describe a model",
         ),
         ("config.json", lambda data: data.replace(b'"hidden": 8', b'"hidden": 16'), "It belongs to another model"),
         ("config.json", lambda data: data.replace(b'"hidden": 8', b'"width": 8'), "does not know: width"),

@@ -1,12 +1,12 @@
 """Practice: random small programs on the environment of a task, to be learned beside its own.
 
 A core that has learned its tasks' programs alone cannot be taught new ones by rows of memory: it runs eighteen
-programs, not whatever a row describes. Practice makes it an interpreter of rows. A practice program is made of what the task has
-already: its programs, `act`, and the fields of its observation. It gives some orders, then perhaps chooses by what is
-observed between two ways to go on; a way may end in a call of itself, which makes a loop.
+programs, not whatever a row describes. Practice makes it an interpreter of rows. A practice program is made of what the
+task has already: its programs, `act`, and the fields of its observation. It runs some instructions, then perhaps takes
+one of two branches, by a condition on the observation; a branch may end in a call of the program itself: a loop.
 
-Such programs are invented as they are needed (drill.py), a new one for every frame, so that none can be learned by
-heart. All it takes from the environment are walks: orders given at random, and what is seen along the way.
+A new practice program is sampled for every frame of every update (practice_batch.py), so that none can be memorised.
+All that is needed of the environment are rollouts: random instructions, and the observations along the way.
 """
 
 from __future__ import annotations
