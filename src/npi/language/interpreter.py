@@ -16,7 +16,7 @@ Who decides is passed in: a network, a network behind a memory of its own answer
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from npi.language.env import Env
 from npi.language.program import ACT, Call, Decision, Observation
@@ -27,6 +27,7 @@ Query: TypeAlias = tuple[Observation, Call, FrameState]
 Reply: TypeAlias = tuple[Decision, FrameState]
 
 
+@runtime_checkable
 class Decider(Protocol):
     """Who answers the interpreter's questions."""
 

@@ -22,7 +22,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast, overload
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast, overload, runtime_checkable
 
 ARGS = 3  # the paper: "we always used a 3-tuple of integers"
 
@@ -53,6 +53,7 @@ class Frame(NamedTuple):
     steps: tuple[Step, ...]
 
 
+@runtime_checkable
 class Program(Protocol):
     """What `@program` makes of a function: it is still called as before."""
 
