@@ -18,7 +18,7 @@ from npi.network.checkpoint import save_model
 from npi.training.resume import read_facts
 from npi.training.trainer import make_trainer
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from npi.errors import BadInput
 from npi.evaluation import experiment
 from npi.evaluation.experiment import Experiment, Failure, Results, Run, perform
 
-REAL = Path(__file__).parents[1] / "experiments"
+REAL = Path(__file__).parents[2] / "experiments"
 SCRIPT = """
 import time
 from pathlib import Path

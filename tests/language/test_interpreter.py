@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from npi import Call, Limits, Memo, Runaway, Trace, record, run, run_batch, tasks
+from npi import Call, Limits, Memo, Runaway, Trace, record, run_batch, run_program, tasks
 
 ALL = [(name, teacher) for name in tasks.names() for teacher in tasks.TEACHERS]
 
@@ -31,7 +31,7 @@ def test_interpreting_the_teachers_decisions_is_running_the_teacher(name, teache
     for problem in task.test_problems(7, 12, 0):
         frames = record(task.env.of(problem), task.main)
         env = task.env.of(problem)
-        assert run(env, task.call, Memo.of(frames)) == Trace.of(frames)
+        assert run_program(env, task.call, Memo.of(frames)) == Trace.of(frames)
         assert task.result(env) == task.answer(problem)
 
 
@@ -41,7 +41,7 @@ def test_many_at_once_and_memoised_give_the_same_traces_as_one_at_a_time(name, t
     problems = [problem for size in (1, 3, 9) for problem in task.test_problems(size, 8, 1)]
     recordings = [record(task.env.of(problem), task.main) for problem in problems]
     known = Memo.of([frame for frames in recordings for frame in frames])
-    single = [run(task.env.of(problem), task.call, Asked(known)) for problem in problems]
+    single = [run_program(task.env.of(problem), task.call, Asked(known)) for problem in problems]
     asked = Asked(known)
     memo = Memo(asked)
     envs = [task.env.of(problem) for problem in problems]
@@ -60,7 +60,7 @@ def test_a_memo_that_lets_go_still_gives_the_same_traces():
     memo = Memo(Asked(Memo.of(frames)), capacity=7)
     for problem in problems:
         env = task.env.of(problem)
-        assert run(env, task.call, memo) == Trace.of(record(task.env.of(problem), task.main))
+        assert run_program(env, task.call, memo) == Trace.of(record(task.env.of(problem), task.main))
         assert memo.held <= 7
 
 
@@ -78,10 +78,10 @@ class Always:
 def test_runs_are_bounded_in_steps_and_depth():
     task = tasks.find("sorting")
     with pytest.raises(Runaway, match="step limit of 100") as caught:
-        run(task.env.of((1, 2)), task.call, Always(Call("ACT")), Limits(100, 10))
+        run_program(task.env.of((1, 2)), task.call, Always(Call("ACT")), Limits(100, 10))
     assert len(caught.value.trace.decisions) == 100
     with pytest.raises(Runaway, match="depth limit of 10 calls"):
-        run(task.env.of((1, 2)), task.call, Always(Call("BSTEP")), Limits(100, 10))
+        run_program(task.env.of((1, 2)), task.call, Always(Call("BSTEP")), Limits(100, 10))
 
 
 def test_one_runaway_does_not_stop_the_others():
@@ -97,9 +97,9 @@ def test_a_limit_of_exactly_the_steps_needed_is_enough():
     task = tasks.find("addition", "loop")
     frames = record(task.env.of(("5", "6")), task.main)
     needed = len(Trace.of(frames).decisions)
-    assert run(task.env.of(("5", "6")), task.call, Memo.of(frames), Limits(needed)).runaway is None
+    assert run_program(task.env.of(("5", "6")), task.call, Memo.of(frames), Limits(needed)).runaway is None
     with pytest.raises(Runaway):
-        run(task.env.of(("5", "6")), task.call, Memo.of(frames), Limits(needed - 1))
+        run_program(task.env.of(("5", "6")), task.call, Memo.of(frames), Limits(needed - 1))
 
 
 def test_deep_recursion_is_a_matter_of_memory():
@@ -109,14 +109,14 @@ def test_deep_recursion_is_a_matter_of_memory():
     long = ("9" * 30_000, "1")
     more = [frame for size in range(1, 4) for frame in record(task.env.of(("9" * size, "1")), task.main)]
     env = task.env.of(long)
-    run(env, task.call, Memo.of(frames + more))
+    run_program(env, task.call, Memo.of(frames + more))
     assert task.result(env) == "1" + "0" * 30_000
 
 
 def test_what_no_recording_shows_is_said():
     task = tasks.find("addition")
     with pytest.raises(LookupError, match="no recorded frame of ADD"):
-        run(task.env.of(("1", "2")), task.call, Memo.of([]))
+        run_program(task.env.of(("1", "2")), task.call, Memo.of([]))
 
 
 def test_a_memo_lets_its_histories_go_at_once():

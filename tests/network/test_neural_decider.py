@@ -2,7 +2,7 @@
 
 import pytest
 
-from npi import BadInput, Limits, Memo, NeuralDecider, Trace, record, run, run_batch, tasks
+from npi import BadInput, Limits, Memo, NeuralDecider, Trace, record, run_batch, run_program, tasks
 from npi.evaluation.judge import evaluate, interval
 from npi.network.neural_decider import check_model_fits
 
@@ -24,8 +24,8 @@ def test_single_batched_and_memoised_runs_are_the_teachers(shipped, name):
     memo = Memo(neural)
     assert run_batch([task.env.of(problem) for problem in problems], task.call, memo) == batched
     for problem, trace in list(zip(problems, batched, strict=True))[::4]:
-        assert run(task.env.of(problem), task.call, neural) == trace
-        assert run(task.env.of(problem), task.call, memo) == trace
+        assert run_program(task.env.of(problem), task.call, neural) == trace
+        assert run_program(task.env.of(problem), task.call, memo) == trace
 
 
 @pytest.mark.parametrize(("name", "size"), [("addition", 500), ("sorting", 40)])

@@ -18,7 +18,7 @@ from npi.proof.explore import Exploration
 from npi.proof.histories import Histories
 from npi.proof.program_table import ProgramTable, TableState, compile_histories, save_table
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 PROVED = ["bubblesort", "quicksort", "sorting", "toposort"]
 
 

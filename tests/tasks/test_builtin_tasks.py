@@ -19,7 +19,7 @@ from npi.tasks.quicksort import QuicksortPad
 from npi.tasks.sorting import SortingPad
 from npi.tasks.toposort import GraphPad
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden"
 TEACHERS = tasks.TEACHERS
 numbers = st.integers(0, 10**40)
 arrays = st.lists(st.integers(0, 9), min_size=1, max_size=12)
