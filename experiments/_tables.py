@@ -28,55 +28,55 @@ def by(runs: Iterable[Run], kind: Callable[[Run], Kind]) -> dict[Kind, list[Run]
     return groups
 
 
-def shares(runs: Sequence[Run]) -> dict[int, list[float]]:
-    """At each length, the share of right answers of each run; none where it was no longer tried."""
+def accuracies(runs: Sequence[Run]) -> dict[int, list[float]]:
+    """The accuracy of each run at each length; 0 where it was not tried."""
     found: dict[int, list[float]] = defaultdict(list)
     for run in runs:
-        tried = {score["length"]: score["right"] / score["problems"] for score in run.result["scores"]}
+        tried = {score["length"]: score["correct"] / score["problems"] for score in run.result["scores"]}
         for length in run.settings.get("lengths", tried):
             found[length].append(tried.get(length, 0.0))
     return dict(sorted(found.items()))
 
 
 def percent(values: Sequence[float]) -> str:
-    """The mean of some shares, and the least and greatest where they differ."""
+    """The mean of some fractions, with the lowest and highest where they differ."""
     low, high = min(values), max(values)
     spread = "" if low == high else f" ({_short(low)} to {_short(high)})"
     return f"{_short(mean(values))} %{spread}"
 
 
-def _short(share: float) -> str:
-    text = f"{100 * share:.1f}"
+def _short(fraction: float) -> str:
+    text = f"{100 * fraction:.1f}"
     return text.removesuffix(".0")
 
 
-def counted(right: int, problems: int) -> str:
-    """A share with its interval."""
-    low, high = interval(right, problems)
-    return f"{_short(right / problems)} % ({100 * low:.1f} to {100 * high:.1f}) of {problems:,}"
+def with_interval(correct: int, problems: int) -> str:
+    """A fraction with its 95 % interval."""
+    low, high = interval(correct, problems)
+    return f"{_short(correct / problems)} % ({100 * low:.1f} to {100 * high:.1f}) of {problems:,}"
 
 
 def over_seeds(runs: Sequence[Run], length: int) -> str:
-    """The right answers of all seeds at a length, with their interval."""
+    """The accuracy over the problems of all seeds at a length, with its interval."""
     problems = runs[0].result["scores"][0]["problems"]
-    right = round(sum(shares(runs)[length]) * problems)
-    return f"{counted(right, problems * len(runs))}, {len(runs)} seed{'s' * (len(runs) > 1)}"
+    correct = round(sum(accuracies(runs)[length]) * problems)
+    return f"{with_interval(correct, problems * len(runs))}, {len(runs)} seed{'s' * (len(runs) > 1)}"
 
 
-def how_many(runs: Sequence[Run]) -> str:
-    """On how many problems of each length NPI and baselines were judged."""
+def test_counts(runs: Sequence[Run]) -> str:
+    """On how many problems of each length NPI and the baselines were tested."""
     counts = {run.settings["learner"] in ("loop", "recursive"): run.settings["problems"] for run in runs}
     parts = [
-        f"{counts[known]} of each length for {who}"
-        for known, who in ((True, "NPI"), (False, "baselines"))
-        if known in counts
+        f"{counts[is_npi]} of each length for {learner}"
+        for is_npi, learner in ((True, "NPI"), (False, "baselines"))
+        if is_npi in counts
     ]
     return ", ".join(parts)
 
 
 def by_length(groups: Mapping[str, Sequence[Run]]) -> str:
-    """A row for each learner, a column for each length: the mean over seeds, and its spread."""
-    found = {name: shares(runs) for name, runs in groups.items()}
+    """A row for each learner, a column for each length: the mean over seeds, and the range."""
+    found = {name: accuracies(runs) for name, runs in groups.items()}
     lengths = sorted({length for scores in found.values() for length in scores})
     rows = [
         [name, len(groups[name]), *(percent(scores[length]) if length in scores else "" for length in lengths)]
@@ -89,13 +89,13 @@ def draw_lines(
     path: Path,
     lines: Mapping[str, Mapping[int, Sequence[float]]],
     across: str,
-    up: str = "right answers, %",
+    up: str = "correct answers, %",
     trained: tuple[float, str] | None = None,
     scale: float = 100,
     logarithmic: bool = False,
     ticks: Sequence[int] = (),
 ) -> None:
-    """A line through the means of each learner, with a band from the least to the greatest of its seeds."""
+    """A line through the means of each learner, with a band from its lowest to its highest seed."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -107,7 +107,7 @@ def draw_lines(
         x = list(points)
         middle, low, high = ([scale * of(points[at]) for at in x] for of in (mean, min, max))
         colour = COLOURS[index % len(COLOURS)]
-        # lines that lie on each other are drawn side by side, two points apart
+        # lines that would overlap are drawn two points apart
         aside = ScaledTranslation(0, (len(lines) - 1 - 2 * index) / 72, figure.dpi_scale_trans)
         where = axes.transData + aside
         mark = MARKS[index % len(MARKS)]
@@ -136,6 +136,6 @@ def draw_lines(
 
 
 def seeds(count: int, kinds: Iterable[dict[str, Any]], first: int = 0) -> list[dict[str, Any]]:
-    """Settings with each seed, the first seed of all kinds first."""
+    """Every setting with every seed, ordered by seed."""
     kinds = list(kinds)
     return [{**kind, "seed": seed} for seed in range(first, first + count) for kind in kinds]

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from _learners import BASELINE_CONFIG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
-from _tables import by, by_length, draw_lines, how_many, over_seeds, percent, seeds, shares
+from _tables import by, by_length, draw_lines, test_counts, over_seeds, percent, seeds, accuracies
 
 from npi.evaluation.baselines import BASELINES
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.training.config import FAST
 
 NAMES = {
@@ -78,9 +79,9 @@ def measure(
     if known:
         model, how = learn_npi(task, seed)
         return {"scores": list(judge_npi(model, task, lengths, problems)), **how}
-    network, baseline, share = learn_baseline(learner, task, seed, device, updates, **tuned)
+    network, baseline, accuracy = learn_baseline(learner, task, seed, device, updates, **tuned)
     scores = judge_baseline(network, baseline, task, lengths, problems, at_once=50)
-    return {"scores": list(scores), "held_back": share}
+    return {"scores": list(scores), "validation_accuracy": accuracy}
 
 
 def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
@@ -98,7 +99,7 @@ def report(made: Sequence[Run]) -> str:
         f"Trained on as many examples as said, as many of each length from 1 to {longest}. s2s-easy and s2s-stacked "
         "read both numbers at once, reversed, as the appendix lays them out; the transformer (4 layers of 128, "
         "rotary positions) reads and writes reversed digits. Right answers, mean and spread over the seeds, on sums "
-        f"drawn apart (of one or two digits, many of them are among the examples): {how_many(made)}. Baselines keep "
+        f"drawn apart (of one or two digits, many of them are among the examples): {test_counts(made)}. Baselines keep "
         f"the weights that do best on sums held back{held_back(made)}. Where there was no right answer twice running, "
         f"longer sums were not tried and count as wrong.\n\n{by_length(groups(made))}"
     )
@@ -123,7 +124,7 @@ def from_most(made: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    lines = {name: shares(group) for name, group in from_most(made).items()}
+    lines = {name: accuracies(group) for name, group in from_most(made).items()}
     ticks = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 10_000)
     draw_lines(path, lines, "digits of the longer number", trained=(20, "trained up to here"), ticks=ticks)
 

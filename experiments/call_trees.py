@@ -9,7 +9,8 @@ from typing import Any
 from _learners import learn_npi, npi_task, shipped
 
 from npi import tasks
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.language.call_tree import format_tree
 from npi.language.interpreter import run_program
 from npi.language.memo import Memo

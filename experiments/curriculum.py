@@ -12,7 +12,8 @@ from _learners import learn_npi, npi_task
 from _tables import by, seeds, table
 
 from npi import tasks
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.training.config import FAST
 
 EVERY = 25  # updates between two looks at all frames

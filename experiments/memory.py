@@ -13,7 +13,8 @@ import torch
 from _tables import by, draw_lines, table
 
 from npi import tasks
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.language.program import Call, Frame
 from npi.language.record import record
 from npi.network.model import NPI, ModelConfig
@@ -88,7 +89,7 @@ def report(made: Sequence[Run]) -> str:
         rows.append([name, *line, growth(groups.get(what, []))])
     return (
         "Bubble sort of N digits: steps of the longest sequence that is learned from, and bytes kept between the "
-        "forward and the backward pass of one such sequence by the paper's core (2 x 256), counted where autograd "
+        "forward and the backward pass of one such sequence by the paper's core (2 x 256), with_interval where autograd "
         "saves them. The last column is how they grow between the two "
         f"longest.\n\n{table(['N', *map(str, lengths), 'growth'], rows)}"
     )

@@ -9,7 +9,8 @@ from typing import Any
 from _learners import any_digits, judge_npi, learn_npi, npi_task, problems_of
 from _tables import by, by_length, over_seeds, seeds
 
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.evaluation.provability import PUBLISHED
 from npi.language.task import Task
 from npi.proof.repair import Prover, train_until_proved

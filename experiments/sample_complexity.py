@@ -17,9 +17,10 @@ from _learners import (
     npi_task,
     settings_of,
 )
-from _tables import by, draw_lines, over_seeds, percent, seeds, shares, table
+from _tables import by, draw_lines, over_seeds, percent, seeds, accuracies, table
 
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.training.config import FAST
 
 LENGTH = 20
@@ -51,8 +52,11 @@ def measure(
     task = npi_task("sorting", "loop" if learner == "loop" else "recursive", [LENGTH], examples)
     task = replace(task, sample=any_digits)
     if learner == "s2s":
-        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
-        return {"scores": list(judge_baseline(network, baseline, task, [LENGTH], problems)), "held_back": share}
+        network, baseline, accuracy = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
+        return {
+            "scores": list(judge_baseline(network, baseline, task, [LENGTH], problems)),
+            "validation_accuracy": accuracy,
+        }
     model, how = learn_npi(task, seed, FAST if learner == "plain" else FROM_FEW)
     return {"scores": list(judge_npi(model, task, [LENGTH], problems)), **how}
 
@@ -61,7 +65,7 @@ def lines(made: Sequence[Run]) -> dict[str, dict[int, list[float]]]:
     groups = by(made, lambda run: (run.settings["learner"], run.settings["examples"]))
     found: dict[str, dict[int, list[float]]] = {}
     for (learner, examples), group in sorted(groups.items()):
-        found.setdefault(NAMES[learner], {})[examples] = shares(group)[LENGTH]
+        found.setdefault(NAMES[learner], {})[examples] = accuracies(group)[LENGTH]
     return found
 
 

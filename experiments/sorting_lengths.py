@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from _learners import BASELINE_CONFIG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
-from _tables import by, by_length, draw_lines, how_many, over_seeds, seeds, shares
+from _tables import by, by_length, draw_lines, test_counts, over_seeds, seeds, accuracies
 
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.training.config import FAST
 
 NAMES = {"loop": "NPI, loop", "recursive": "NPI, recursive", "s2s": "seq2seq LSTM"}
@@ -47,8 +48,11 @@ def measure(
     sizes = range(2, longest + 1)
     task = npi_task("sorting", "recursive" if learner == "s2s" else learner, sizes, examples)
     if learner == "s2s":
-        network, baseline, share = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
-        return {"scores": list(judge_baseline(network, baseline, task, lengths, problems)), "held_back": share}
+        network, baseline, accuracy = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
+        return {
+            "scores": list(judge_baseline(network, baseline, task, lengths, problems)),
+            "validation_accuracy": accuracy,
+        }
     model, how = learn_npi(task, seed)
     run_up_to = RUN_UP_TO if learner == "loop" else None
     return {"scores": list(judge_npi(model, task, lengths, problems, run_up_to)), **how}
@@ -65,14 +69,14 @@ def report(made: Sequence[Run]) -> str:
         f"Trained on {settings['examples']} examples of each length from 2 to {settings['longest']}; half of the "
         "arrays, taught or judged, have at most four kinds of digits, as in `npi train`. Right answers, mean and "
         "spread over the seeds, on arrays drawn apart (of two or three digits, many of them are among the examples): "
-        f"{how_many(made)}. Past {RUN_UP_TO}, a "
+        f"{test_counts(made)}. Past {RUN_UP_TO}, a "
         "loop counts as right if its trace is its teacher's. Where the LSTM had no right answer twice running, longer "
         f"arrays were not tried and count as wrong.\n\n{by_length(groups(made))}"
     )
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    lines = {name: shares(group) for name, group in groups(made).items()}
+    lines = {name: accuracies(group) for name, group in groups(made).items()}
     draw_lines(
         path, lines, "length of the array", trained=(20, "trained up to here"), ticks=(2, 5, 10, 20, 40, 60, 100, 200)
     )

@@ -7,11 +7,12 @@ from dataclasses import asdict
 from typing import Any
 
 from _learners import learn_npi, shipped
-from _tables import counted, table
+from _tables import with_interval, table
 
 from npi import tasks
 from npi.cars.views import Car, render_all
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.evaluation.judge import judge
 from npi.language.memo import Memo
 from npi.network.checkpoint import load_model
@@ -103,7 +104,7 @@ def report(made: Sequence[Run]) -> str:
         line = [what]
         for column, published in zip(COLUMNS, (*paper, None), strict=True):
             score = cells.get((column, row))
-            ours = "" if score is None else counted(*score)
+            ours = "" if score is None else with_interval(*score)
             line.append(ours if published is None else f"{ours} [{published}]")
         rows.append(line)
     return (
@@ -127,7 +128,7 @@ def against_paper(made: Sequence[Run]) -> list[str]:
     lines = []
     for row, (what, paper) in ROWS.items():
         columns = list(COLUMNS)[: len(paper)]
-        ours = [counted(*cells[column, row]) if (column, row) in cells else "-" for column in columns]
+        ours = [with_interval(*cells[column, row]) if (column, row) in cells else "-" for column in columns]
         if set(paper) != {None} and set(ours) != {"-"}:
             said = " / ".join("-" if figure is None else str(figure) for figure in paper)
             lines.append(f"{what}: {' / '.join(ours)} [{said}]")
@@ -142,7 +143,7 @@ def after_max(made: Sequence[Run]) -> list[str]:
         rows = [row for row in ROWS if ("multi", row) in cells and (way, row) in cells]
         worse = [ROWS[row][0] for row in rows if cells[way, row][0] < cells["multi", row][0]]
         if (way, "maximum") in cells:
-            lines.append(f"MAX, {name}, length 5: {counted(*cells[way, 'maximum'])}")
+            lines.append(f"MAX, {name}, length 5: {with_interval(*cells[way, 'maximum'])}")
         if rows:
             lines.append(f"worse afterwards, {name}, of {len(rows)} others: {', '.join(worse) or 'none'}")
     return lines
@@ -150,7 +151,7 @@ def after_max(made: Sequence[Run]) -> list[str]:
 
 def all_tasks(made: Sequence[Run]) -> list[str]:
     cells = cells_of(made)
-    return [f"{ROWS[row][0]}: {counted(*cells['multi', row])}" for row in ROWS if ("multi", row) in cells]
+    return [f"{ROWS[row][0]}: {with_interval(*cells['multi', row])}" for row in ROWS if ("multi", row) in cells]
 
 
 EXPERIMENT = Experiment(

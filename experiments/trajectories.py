@@ -13,7 +13,8 @@ from npi.cars.figure import captioned, grid
 from npi.cars.render import Renderer
 from npi.cars.shapes import make_car
 from npi.cars.views import Car
-from npi.evaluation.experiment import Claim, Experiment, Run
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
 from npi.language.interpreter import run_program
 from npi.language.memo import Memo
 from npi.language.program import ACT

@@ -11,18 +11,18 @@ from npi.evaluation import baselines
 from npi.evaluation.baselines import (  # fmt: skip
     BASELINES,
     END,
-    NOTHING,
+    IGNORE,
     Aligned,
     FitConfig,
     Seq2Seq,
     Transformer,
     X,
     batch_of,
+    correct,
     easy,
     fit,
     plain,
     reversed_plain,
-    right,
     sorting,
     stacked,
 )
@@ -46,16 +46,16 @@ def test_a_sum_with_more_digits_than_its_numbers_has_room():
 
 
 @pytest.mark.parametrize("network", [Aligned, Seq2Seq, Transformer])
-def test_what_a_network_says_does_not_depend_on_its_neighbours(network):
-    """Padding is never seen."""
+def test_predictions_do_not_depend_on_the_rest_of_the_batch(network):
+    """Padding has no influence."""
     torch.manual_seed(0)
     layout = easy if network is Aligned else reversed_plain
     examples = [layout(problem) for problem in (("7", "5"), ("123456", "98"), ("40", "2"))]
     model = network().eval()
     with torch.inference_mode():
-        together = model.say(batch_of(examples), 8)
+        together = model.generate(batch_of(examples), 8)
         for row, example in zip(together, examples, strict=True):
-            alone = model.say(batch_of([example]), 8)[0]
+            alone = model.generate(batch_of([example]), 8)[0]
             size = len(example.target) if network is Aligned else 8
             assert row[:size].tolist() == alone[:size].tolist()
         losses = [model.loss(batch_of([example])).item() for example in examples]
@@ -64,7 +64,7 @@ def test_what_a_network_says_does_not_depend_on_its_neighbours(network):
         assert model.loss(batch_of(examples)).item() == pytest.approx(mean, rel=1e-4)
 
 
-def test_some_of_a_batch_are_as_if_put_together_anew():
+def test_rows_of_a_batch_equal_a_batch_of_those_examples():
     examples = [reversed_plain(problem) for problem in (("123456", "98"), ("7", "5"), ("40", "2"))]
     some = batch_of(examples).of(np.array([2, 1, 2]))
     anew = batch_of([examples[2], examples[1], examples[2]])
@@ -75,8 +75,7 @@ UPDATES = {"s2s-sorting": 300, "s2s-plain": 2500, "s2s-stacked": 2000, "s2s-easy
 
 
 @pytest.mark.parametrize("name", BASELINES)
-def test_each_learns_where_it_was_trained_if_there_is_enough_to_learn_from(name):
-    """Judged on problems of the same lengths that it has not seen."""
+def test_each_baseline_solves_unseen_problems_of_the_lengths_it_was_trained_on(name):
     torch.manual_seed(0)
     baseline = BASELINES[name]
     if name == "s2s-sorting":
@@ -85,35 +84,35 @@ def test_each_learns_where_it_was_trained_if_there_is_enough_to_learn_from(name)
         problems = [(str(first), str(second)) for first in range(60) for second in range(60)]
     Random(0).shuffle(problems)
     examples = [baseline.layout(problem) for problem in problems]
-    judged, held_back, known = examples[:150], examples[150:300], examples[300:]
+    test, validation, train = examples[:150], examples[150:300], examples[300:]
     network = baseline.network()
-    config = FitConfig(updates=UPDATES[name], learning_rate=baseline.rate, weight_decay=baseline.decay)
-    for _ in fit(network, known, held_back, config):
+    config = FitConfig(updates=UPDATES[name], learning_rate=baseline.learning_rate, weight_decay=baseline.weight_decay)
+    for _ in fit(network, train, validation, config):
         pass
-    assert sum(right(network, judged)) / len(judged) > 0.99
+    assert sum(correct(network, test)) / len(test) > 0.99
 
 
-def test_the_weights_that_did_best_are_kept(monkeypatch):
+def test_the_best_weights_are_kept(monkeypatch):
     torch.manual_seed(0)
     examples = [easy((str(a), str(b))) for a in range(10) for b in range(10)]
-    network, observation = Aligned(width=8), []
+    network, biases = Aligned(width=8), []
 
-    def scripted(network, held_back):
-        observation.append(network.out.bias.detach().clone())
-        return [[True, False], [True, True], [False, False]][len(observation) - 1]
+    def scripted(network, validation):
+        biases.append(network.out.bias.detach().clone())
+        return [[True, False], [True, True], [False, False]][len(biases) - 1]
 
-    monkeypatch.setattr(baselines, "right", scripted)
-    *_, last = fit(network, examples, examples[:2], FitConfig(updates=60, learning_rate=1e-2, judge_every=20))
-    assert last.held_back == 1.0
-    assert torch.equal(network.out.bias, observation[1])
-    assert not torch.equal(observation[1], observation[2])
+    monkeypatch.setattr(baselines, "correct", scripted)
+    *_, last = fit(network, examples, examples[:2], FitConfig(updates=60, learning_rate=1e-2, eval_every=20))
+    assert last.validation_accuracy == 1.0
+    assert torch.equal(network.out.bias, biases[1])
+    assert not torch.equal(biases[1], biases[2])
 
 
-def test_all_that_is_to_be_said_must_be_right_and_no_more():
-    class Says(Aligned):
-        def say(self, batch, steps):
+def test_an_answer_is_correct_only_as_a_whole():
+    class Fixed(Aligned):
+        def generate(self, batch, steps):
             return torch.tensor([[2, 5, 9, END], [1, END, END, END], [1, 1, END, END]])[:, :steps]
 
     examples = [sorting((9, 2, 5)), sorting((1,)), sorting((1,))]
-    assert batch_of(examples).target[1].tolist() == [1, END, NOTHING, NOTHING]
-    assert right(Says(1, 4, 1), examples) == [True, True, False]
+    assert batch_of(examples).target[1].tolist() == [1, END, IGNORE, IGNORE]
+    assert correct(Fixed(1, 4, 1), examples) == [True, True, False]
