@@ -6,7 +6,7 @@ python examples/shelf.py
 
 from typing import Annotated, NamedTuple
 
-from npi import RIGHT, BadInput, Env, Memo, NeuralDecider, Tape, TapeKind, Task, act, make_trainer, program, run
+from npi import RIGHT, BadInput, Env, Memo, NeuralDecider, Tape, TapeKind, Task, act, make_trainer, program, run_program
 
 MOVE, OFF = OPS = range(2)
 SHELF = TapeKind(symbols=2)  # cells hold 0 or 1; the tape ends at both sides; one head, at the left
@@ -75,5 +75,5 @@ if __name__ == "__main__":
         if metrics.update % 50 == 0:
             print(f"update {metrics.update}, {'every frame right' if metrics.learned else 'learning'}")
     shelf = Shelf.of([1, 0, 1] * 100)
-    trace = run(shelf, task.call, Memo(NeuralDecider(training.ema_model, Shelf)))
+    trace = run_program(shelf, task.call, Memo(NeuralDecider(training.ema_model, Shelf)))
     print(f"{sum(task.result(shelf))} lights of 300 still on after {len(trace.decisions)} decisions")

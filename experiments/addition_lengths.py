@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from _learners import BASELINE_CONFIG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
-from _tables import by, by_length, draw_lines, test_counts, over_seeds, percent, seeds, accuracies
+from _tables import accuracies, by, by_length, draw_lines, over_seeds, percent, seeds, test_counts
 
 from npi.evaluation.baselines import BASELINES
 from npi.evaluation.experiment import Claim, Experiment
@@ -24,9 +24,9 @@ NAMES = {
     "transformer": "transformer",
 }
 LENGTHS = (1, 2, 3, 5, 10, 15, 20, 25, 30, 50, 100, 200, 500, 1000, 2000, 3000, 10_000)
-# at which lengths the paper's claims are looked at
-LONG = {("loop", 32): (3000, 10_000), ("recursive", 32): (3000, 10_000)}
-TELLING = {
+# the lengths of the overview table, by learner and examples per length
+NPI_LENGTHS = {("loop", 32): (3000, 10_000), ("recursive", 32): (3000, 10_000)}
+BASELINE_LENGTHS = {
     ("s2s-easy", 64): (2000, 3000, 10_000),
     ("s2s-stacked", 32): (2, 5),
     ("s2s-stacked", 32_000): (5, 20, 30),
@@ -34,7 +34,7 @@ TELLING = {
     ("s2s-plain", 32_000): (2, 3, 20),
     ("transformer", 3200): (20, 25),
 }
-# for those that need more: how many times as many examples, and updates
+# further runs with more examples: (factor, updates)
 MORE = {
     "s2s-stacked": [(100, 50_000), (1000, 50_000)],
     "s2s-plain": [(100, 50_000), (1000, 50_000)],
@@ -96,27 +96,28 @@ def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
 def report(made: Sequence[Run]) -> str:
     longest = made[0].settings["longest"]
     return (
-        f"Trained on as many examples as said, as many of each length from 1 to {longest}. s2s-easy and s2s-stacked "
-        "read both numbers at once, reversed, as the appendix lays them out; the transformer (4 layers of 128, "
-        "rotary positions) reads and writes reversed digits. Right answers, mean and spread over the seeds, on sums "
-        f"drawn apart (of one or two digits, many of them are among the examples): {test_counts(made)}. Baselines keep "
-        f"the weights that do best on sums held back{held_back(made)}. Where there was no right answer twice running, "
-        f"longer sums were not tried and count as wrong.\n\n{by_length(groups(made))}"
+        f"Trained on the number of examples in the first column, equally many of each length from 1 to {longest}. "
+        "s2s-easy and s2s-stacked read both numbers in parallel, reversed, as in the paper's appendix; the transformer "
+        "(4 layers of width 128, rotary positions) reads and writes reversed digits. Correct answers, mean and range "
+        f"over the seeds, on random test sums: {test_counts(made)}. Many test sums of one or two digits are also "
+        f"training examples. Baselines keep the weights that are best on validation sums{validation(made)}. After two lengths "
+        f"without a correct answer, longer sums were not tried and count as wrong.\n\n{by_length(groups(made))}"
     )
 
 
-def held_back(made: Sequence[Run]) -> str:
-    """How the others did on those: the share they had right, of all lengths of training, and after how many updates."""
-    others = [run for run in made if run.settings["learner"] in BASELINES]
+def validation(made: Sequence[Run]) -> str:
+    """The validation accuracy of the baselines, over the training lengths, and their updates."""
+    baselines = [run for run in made if run.settings["learner"] in BASELINES]
     parts = [
-        f"{name} and {runs[0].settings['updates']:,} updates {percent([run.result['held_back'] for run in runs])}"
-        for name, runs in groups(others).items()
+        f"{name} and {runs[0].settings['updates']:,} updates "
+        + percent([run.result["validation_accuracy"] for run in runs])
+        for name, runs in groups(baselines).items()
     ]
     return f" ({'; '.join(parts)})" if parts else ""
 
 
 def from_most(made: Sequence[Run]) -> dict[str, list[Run]]:
-    """The runs of each learner from the most examples."""
+    """The runs of each learner with the most examples."""
     most: dict[str, int] = {}
     for run in made:
         most[run.settings["learner"]] = max(most.get(run.settings["learner"], 0), run.settings["examples"])
@@ -130,7 +131,7 @@ def figure(made: Sequence[Run], path: Path) -> None:
 
 
 def at(made: Sequence[Run], lengths: Mapping[tuple[str, int], Sequence[int]]) -> list[str]:
-    """What some learners make of sums of some lengths, each from some number of examples."""
+    """The accuracy of some learners at some lengths, each with some number of examples."""
     return [
         f"{name}, {length:,} digit{'s' * (length > 1)}: {over_seeds(runs, length)}"
         for name, runs in groups(made).items()
@@ -143,22 +144,22 @@ EXPERIMENT = Experiment(
     [
         Claim(
             "C1",
-            "From 640 examples NPI is right at every length tried, up to 3000 digits.",
-            lambda made: at(made, LONG),
-            "where sums with the longest carries are among those tried, one loop of ten fails at 3000 digits (`npi "
-            "bench accuracy`, in the README).",
+            "Trained on 640 examples, NPI is correct at every length tried, up to 3000 digits.",
+            lambda made: at(made, NPI_LENGTHS),
+            "on sums with the longest carries, one of ten seeds trained on loops fails at 3000 digits (`npi bench "
+            "accuracy`; see the log).",
         ),
         Claim(
             "C2",
             "The plain sequence-to-sequence LSTM manages one or two digits and does not reach 20; s2s-easy with twice "
             "the examples reaches just over 2000; s2s-stacked barely gets beyond 5, with far more data.",
-            lambda made: at(made, TELLING),
-            "on random sums, whose carries are short, s2s-easy is as good as NPI at every length tried; where a carry "
-            "goes through a thousand digits, one of two models looked at fails (see the log). s2s-stacked passes 5 "
-            "digits with a hundred times the examples, and has nine of ten at 20 with a thousand times; how far the "
-            "paper went is not said there. The plain one does not manage two digits from as many examples as NPI had, "
-            "nor three from a thousand times as many. The transformer is not in the paper; with positions made for "
-            "the purpose (abacus embeddings), others report 100 digits from 20.",
+            lambda made: at(made, BASELINE_LENGTHS),
+            "on random sums, whose carries are short, s2s-easy equals NPI at every length tried; on a carry through a "
+            "thousand digits, one of the two models tested fails (see the log). s2s-stacked passes 5 digits with a "
+            "hundred times the examples, and solves nine of ten sums of 20 digits with a thousand times; the paper "
+            "does not give its number of examples. The plain LSTM fails at two digits with NPI's examples, and at "
+            "three with a thousand times as many. The transformer is not in the paper; with position encodings made "
+            "for arithmetic (abacus embeddings), others report 100 digits from 20.",
         ),
     ],
     runs,

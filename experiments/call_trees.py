@@ -1,4 +1,4 @@
-"""The call trees of the paper's figures, by learned programs."""
+"""The call trees in the paper's figures, produced by learned programs."""
 
 from __future__ import annotations
 
@@ -35,26 +35,30 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 def measure(device: str, problem: str, learner: str, seed: int) -> dict[str, Any]:
     name, *words = problem.split()
     task = tasks.find(name, learner)
-    # the model that comes with npi learned from the recursive teachers
+    # the shipped model was trained on the recursive teachers
     model = load_model() if learner == "recursive" else learn_npi(npi_task(name, learner, range(1, 6), 64), seed)[0]
     env = task.env.of(task.parse(words))
     trace = run_program(env, task.call, Memo(NeuralDecider(model, task.env)))
-    as_taught = trace == Trace.of(record(task.env.of(task.parse(words)), task.main))
-    return {"lines": list(format_tree(trace, task.env)), "answer": task.show(task.result(env)), "as_taught": as_taught}
+    equals_teacher = trace == Trace.of(record(task.env.of(task.parse(words)), task.main))
+    return {
+        "lines": list(format_tree(trace, task.env)),
+        "answer": task.show(task.result(env)),
+        "equals_teacher": equals_teacher,
+    }
 
 
 def report(made: Sequence[Run]) -> str:
-    parts = ["Learnt programs, run; each tree is that of its teacher, call by call, where nothing else is said."]
+    parts = ["Call trees of learned programs. Each equals its teacher's call tree unless marked."]
     for one in made:
         what = f"{FIGURES[one.settings['problem']]}, {one.settings['learner']}: {one.result['answer']}"
-        other = "" if one.result["as_taught"] else " - **not as its teacher**"
+        other = "" if one.result["equals_teacher"] else " - **differs from its teacher**"
         lines = "\n".join(one.result["lines"])
         parts.append(f"<details><summary>{what}{other}</summary>\n\n```\n{lines}\n```\n\n</details>")
     return "\n\n".join(parts)
 
 
 def same(made: Sequence[Run]) -> list[str]:
-    return [f"{sum(one.result['as_taught'] for one in made)} of {len(made)} trees are those of their teachers"]
+    return [f"{sum(one.result['equals_teacher'] for one in made)} of {len(made)} trees equal their teachers'"]
 
 
 EXPERIMENT = Experiment(

@@ -1,4 +1,4 @@
-"""How long it takes to learn all frames, where programs are drawn by their error, and where all have equal chances."""
+"""Updates until all frames are learned: programs sampled by their error rate, and uniformly."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
 from npi.training.config import FAST
 
-EVERY = 25  # updates between two looks at all frames
-WAYS = {
+EVAL_EVERY = 25  # updates between two evaluations of all frames
+SAMPLING = {
     "adaptive": {},
-    "by error alone": {"review": 0.0},
-    "mistakes alone": {"uniform": 1.0},
-    "equal chances": {"uniform": 1.0, "review": 0.0},
+    "error only": {"replay_fraction": 0.0},
+    "replay only": {"curriculum_uniform": 1.0},
+    "uniform": {"curriculum_uniform": 1.0, "replay_fraction": 0.0},
 }
 
 
@@ -29,21 +29,21 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     kinds = [(name, teacher) for name in ("addition", "sorting") for teacher in ("loop", "recursive")]
     if quick:
         return [
-            {"task": "sorting", "teacher": "recursive", "way": "equal chances", "sizes": 3, "updates": 100, "seed": 0}
+            {"task": "sorting", "teacher": "recursive", "sampling": "uniform", "sizes": 3, "updates": 100, "seed": 0}
         ]
     return seeds(
         3,
         (
-            {"task": name, "teacher": teacher, "way": way, "sizes": 20, "updates": 1500}
+            {"task": name, "teacher": teacher, "sampling": sampling, "sizes": 20, "updates": 1500}
             for name, teacher in kinds
-            for way in WAYS
+            for sampling in SAMPLING
         ),
     )
 
 
-def measure(device: str, task: str, teacher: str, way: str, sizes: int, updates: int, seed: int) -> dict[str, Any]:
+def measure(device: str, task: str, teacher: str, sampling: str, sizes: int, updates: int, seed: int) -> dict[str, Any]:
     known = npi_task(task, teacher, range(1, sizes + 1), tasks.find(task).examples)
-    config = replace(FAST, updates_after_learned=0, updates=updates, eval_every=EVERY, **WAYS[way])
+    config = replace(FAST, updates_after_learned=0, updates=updates, eval_every=EVAL_EVERY, **SAMPLING[sampling])
     return learn_npi(known, seed, config)[1]
 
 
@@ -51,13 +51,13 @@ def kinds_of(made: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
     return by(made, lambda run: (run.settings["task"], run.settings["teacher"]))
 
 
-def ways_of(made: Sequence[Run]) -> dict[str, list[Run]]:
-    found = by(made, lambda run: run.settings["way"])
-    return {way: found[way] for way in WAYS if way in found}
+def by_sampling(made: Sequence[Run]) -> dict[str, list[Run]]:
+    found = by(made, lambda run: run.settings["sampling"])
+    return {name: found[name] for name in SAMPLING if name in found}
 
 
 def updates_of(made: Sequence[Run]) -> str:
-    """The median of the updates until all frames were right, and their spread; never counts as more than all tried."""
+    """Median and range of the updates until all frames were right; never counts as more than the limit."""
     took = sorted(run.result["updates_to_learn"] or math.inf for run in made)
     never = f"over {made[0].settings['updates']:,}"
     middle, least, most = (f"{some:,.0f}" if some < math.inf else never for some in (median(took), took[0], took[-1]))
@@ -67,36 +67,36 @@ def updates_of(made: Sequence[Run]) -> str:
 def report(made: Sequence[Run]) -> str:
     rows = []
     for kind, group in kinds_of(made).items():
-        ways = ways_of(group)
-        rows.append([", ".join(kind), *(updates_of(ways[way]) if way in ways else "" for way in WAYS)])
+        found = by_sampling(group)
+        rows.append([", ".join(kind), *(updates_of(found[name]) if name in found else "" for name in SAMPLING)])
     return (
-        "Updates until every distinct frame is right, median and spread over the seeds, of "
-        f"{made[0].settings['updates']:,} at most, looked at every {EVERY}. *Adaptive* is what `npi train` does: four "
-        "fifths of the programs by a softmax over their error, and to each batch, a tenth more frames that were "
-        "wrong at the last look; *by error alone* is without these frames; *mistakes alone* has them, and draws "
-        "all programs alike; *equal chances* does so without. A curriculum made by hand was not tried.\n\n"
-        f"{table(['', *WAYS], rows)}"
+        "Updates until every distinct frame is right, median and range over the seeds, evaluated every "
+        f"{EVAL_EVERY} updates, at most {made[0].settings['updates']:,}. *Adaptive* is what `npi train` does: it "
+        "samples four fifths of the programs by a softmax over their error rates, and adds to each batch a tenth of "
+        "frames that were wrong at the last evaluation (replay). *Error only* leaves out the replay; *replay only* "
+        "samples programs uniformly; *uniform* does both. A hand-made curriculum was not tried.\n\n"
+        f"{table(['', *SAMPLING], rows)}"
     )
 
 
 def compared(made: Sequence[Run]) -> list[str]:
     return [
-        f"{', '.join(kind)}: " + ", ".join(f"{way} {updates_of(runs)}" for way, runs in ways_of(group).items())
+        f"{', '.join(kind)}: " + ", ".join(f"{name} {updates_of(runs)}" for name, runs in by_sampling(group).items())
         for kind, group in kinds_of(made).items()
     ]
 
 
 EXPERIMENT = Experiment(
-    "Adaptive curriculum and equal chances",
+    "Adaptive curriculum and uniform sampling",
     [
         Claim(
             "curriculum",
-            "Drawing programs by their current error worked much better at once than the best curriculum made by hand.",
+            "Sampling programs by their current error immediately worked much better than the best hand-made "
+            "curriculum.",
             compared,
-            "drawing by error alone, which is closest to the paper, gains over equal chances for loops in addition "
-            "and recursion in sorting, and loses for loops in sorting. Showing mistakes again gains more, but in "
-            "addition loops need both. All ways share the rate, which falls, and the temperature; these were chosen "
-            "for the two together.",
+            "error only, which is closest to the paper, beats uniform sampling for loops in addition and recursion in "
+            "sorting, and loses for loops in sorting. Replay gains more, but loops in addition need both. All four "
+            "share the learning rate schedule and the temperature, which were chosen for the adaptive curriculum.",
         ),
     ],
     runs,

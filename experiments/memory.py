@@ -1,4 +1,4 @@
-"""What training has to remember for the backward pass: of a program's frames, and of its run as one flat sequence."""
+"""Memory for the backward pass: training on frames, and on a whole run as one flat sequence."""
 
 from __future__ import annotations
 
@@ -43,33 +43,33 @@ def measure(device: str, what: str, length: int, seed: int) -> dict[str, Any]:
     longest = max(frames, key=lambda frame: len(frame.steps))
     torch.manual_seed(seed)
     model = NPI(ModelConfig.of([task.env]), programs)
-    lessons = FrameDataset([(task.env.__name__, longest)], programs)
-    return {"steps": len(longest.steps), "bytes": remembered(model, lessons)}
+    dataset = FrameDataset([(task.env.__name__, longest)], programs)
+    return {"steps": len(longest.steps), "bytes": saved_bytes(model, dataset)}
 
 
-def remembered(model: NPI, lessons: FrameDataset) -> int:
-    """The bytes kept from the forward pass to the backward pass, without the weights."""
-    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    kept: dict[int, int] = {}
+def saved_bytes(model: NPI, dataset: FrameDataset) -> int:
+    """The bytes that autograd saves for the backward pass, without the weights."""
+    weights = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    saved: dict[int, int] = {}
 
-    def keep(tensor: torch.Tensor) -> torch.Tensor:
+    def save(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
-        if storage.data_ptr() not in own:
-            kept[storage.data_ptr()] = storage.nbytes()
+        if storage.data_ptr() not in weights:
+            saved[storage.data_ptr()] = storage.nbytes()
         return tensor
 
-    def see(env: str, which: torch.Tensor) -> torch.Tensor:
-        raise AssertionError(f"{env} shows no pictures")
+    def no_images(env: str, which: torch.Tensor) -> torch.Tensor:
+        raise AssertionError(f"{env} has no images")
 
-    batch = lessons.batch(np.arange(len(lessons)))
-    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
-        loss = decision_loss(batch_logits(model, lessons, batch, see), batch).mean()
+    batch = dataset.batch(np.arange(len(dataset)))
+    with torch.autograd.graph.saved_tensors_hooks(save, lambda tensor: tensor):
+        loss = decision_loss(batch_logits(model, dataset, batch, no_images), batch).mean()
     loss.backward()
-    return sum(kept.values())
+    return sum(saved.values())
 
 
 def growth(made: Sequence[Run]) -> str:
-    """The power of the length with which the bytes grow, between the two greatest lengths."""
+    """The exponent with which the bytes grow between the two greatest lengths."""
     if len(made) < 2:
         return ""
     small, large = sorted(made, key=lambda run: run.settings["length"])[-2:]
@@ -88,10 +88,9 @@ def report(made: Sequence[Run]) -> str:
         ]
         rows.append([name, *line, growth(groups.get(what, []))])
     return (
-        "Bubble sort of N digits: steps of the longest sequence that is learned from, and bytes kept between the "
-        "forward and the backward pass of one such sequence by the paper's core (2 x 256), with_interval where autograd "
-        "saves them. The last column is how they grow between the two "
-        f"longest.\n\n{table(['N', *map(str, lengths), 'growth'], rows)}"
+        "Bubble sort of N digits: the steps of the longest training sequence, and the bytes that autograd saves for "
+        "its backward pass through the paper's core (2 x 256). The last column is the growth between the two greatest "
+        f"N.\n\n{table(['N', *map(str, lengths), 'growth'], rows)}"
     )
 
 
@@ -100,10 +99,10 @@ def figure(made: Sequence[Run], path: Path) -> None:
         NAMES[what]: {run.settings["length"]: [run.result["bytes"] / 2**20] for run in group}
         for what, group in by(made, lambda run: run.settings["what"]).items()
     }
-    draw_lines(path, lines, "length of the array", "MiB kept for the backward pass", scale=1, logarithmic=True)
+    draw_lines(path, lines, "length of the array", "MiB saved for the backward pass", scale=1, logarithmic=True)
 
 
-def grown(made: Sequence[Run]) -> list[str]:
+def growth_by_kind(made: Sequence[Run]) -> list[str]:
     groups = by(made, lambda run: run.settings["what"])
     return [f"{NAMES[what]}: {growth(group) or 'one length'}" for what, group in groups.items()]
 
@@ -113,9 +112,9 @@ EXPERIMENT = Experiment(
     [
         Claim(
             "C10",
-            "Trainer on the frames of subprograms needs memory that grows with N for bubble sort, a flat trace with "
-            "N squared.",
-            grown,
+            "Training on the frames of subprograms needs memory that grows with N for bubble sort; training on a flat "
+            "trace needs memory that grows with N squared.",
+            growth_by_kind,
         ),
     ],
     runs,

@@ -1,4 +1,4 @@
-"""Recursive traces against loops, from the few traces of the later work, by length."""
+"""Recursive and loop traces by length, from as few traces as Cai et al. (2017) used."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from _learners import any_digits, judge_npi, learn_npi, npi_task, problems_of
 from _tables import by, by_length, over_seeds, seeds
 
 from npi.evaluation.experiment import Claim, Experiment
-from npi.evaluation.results import Run
 from npi.evaluation.provability import PUBLISHED
+from npi.evaluation.results import Run
 from npi.language.task import Task
 from npi.proof.repair import Prover, train_until_proved
 from npi.training.config import FAST
@@ -24,7 +24,7 @@ LENGTHS = {
     "quicksort": (5, 7, 11, 15, 20, 30, 70),
     "toposort": (6, 8, 10, 20, 60, 120),
 }
-SAID = {
+PUBLISHED_RESULTS = {
     "addition": "recursive, from 200 traces of at most 3 digits: 100 % to 5000 digits",
     "sorting": "recursive, from 100 traces of length 2: 100 % to 90; loop: 6.7 % at 3, 0 % at 8",
     "bubblesort": "recursive, from 3 traces: 100 % to 70",
@@ -71,19 +71,19 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
 
 
 def sorted_before(task: Task, lengths: Sequence[int], count: int) -> list[int]:
-    """How many arrays of each length are in order before anything is done; none of other problems."""
+    """How many test arrays of each length are sorted before the program starts; empty for other tasks."""
     if task.name not in SORTS:
         return []
     problems = (problems_of(task, length, count) for length in lengths)
-    return [sum(list(problem) == sorted(problem) for problem in some) for some in problems]
+    return [sum(list(problem) == sorted(problem) for problem in at_length) for at_length in problems]
 
 
 def report(made: Sequence[Run]) -> str:
     parts = [
-        "Each learned from as many traces as were published, or a few less. Right answers on random problems, "
-        f"{made[0].settings['problems']} of each length, mean and spread over the seeds. *Until proved* also learns "
-        "what a proof finds wrong, which the traces did not show, and tries again (`npi train --until-verified`); what "
-        "is proved is right at every length."
+        "Trained on the published number of traces, or slightly fewer. Correct answers on random problems, "
+        f"{made[0].settings['problems']} of each length, mean and range over the seeds. *Until proved* adds repair "
+        "rounds: it trains on the counterexamples of a failed proof, which the traces did not contain, and tries again "
+        "(`npi train --until-verified`). A proved program is correct at every length."
     ]
     for task, group in by(made, lambda run: run.settings["task"]).items():
         learners = by(group, lambda run: run.settings["learner"])
@@ -91,29 +91,29 @@ def report(made: Sequence[Run]) -> str:
         ends = [run.result["proved"] for run in learners.get("proved", [])]
         traces = group[0].result["traces"]
         ended = f"; {sum(ends)} of {len(ends)} proved, {rounds_of(learners['proved'])}" if ends else ""
-        said = f"Published: {SAID[task]}.{nothing_done(group[0])}"
-        parts.append(f"**{task}**, from {traces} traces{ended}. {said}\n\n{by_length(named)}")
+        published = f"Published: {PUBLISHED_RESULTS[task]}.{already_sorted(group[0])}"
+        parts.append(f"**{task}**, from {traces} traces{ended}. {published}\n\n{by_length(named)}")
     return "\n\n".join(parts)
 
 
-def nothing_done(run: Run) -> str:
-    """What a program would get that does nothing."""
+def already_sorted(run: Run) -> str:
+    """The score of a program that does nothing."""
     found = zip(run.settings["lengths"], run.result["sorted_before"], strict=False)
     counts = [f"{count} of length {length}" for length, count in found if count]
-    return f" In order before anything was done: {', '.join(counts)}." if counts else ""
+    return f" Already sorted: {', '.join(counts)}." if counts else ""
 
 
 def rounds_of(proved: Sequence[Run]) -> str:
-    """How long it took, and what was wrong at first."""
+    """Repair rounds, and failing histories before the first."""
     rounds = max(run.result["rounds"] for run in proved)
     first = sorted(run.result["failing"][0] for run in proved if run.result["failing"])
     if not first:
-        return "for the traces were not learned"
+        return "because the traces were not learned"
     if not rounds:
-        return "at once"
+        return "without repair"
     return (
-        f"after {rounds} rounds at most ({first[0]:,} to {first[-1]:,} of {proved[0].result['histories']:,} histories "
-        "failed at first)"
+        f"after at most {rounds} repair rounds ({first[0]:,} to {first[-1]:,} of {proved[0].result['histories']:,} "
+        "histories failed at first)"
     )
 
 
@@ -134,11 +134,11 @@ EXPERIMENT = Experiment(
     [
         Claim(
             "Cai et al. 2017",
-            "Where a loop in the traces becomes a self-call, few short traces are enough for every length.",
+            "If the traces call recursively instead of looping, a few short traces are enough for every length.",
             every_length,
-            "for addition and for sorting digits they are not, until failed proofs are learned from. So many random "
-            "traces leave out a few combinations of digits and carry, and in arrays of two a pointer is always at the "
-            "start or the end, which is seen here. How the published traces were chosen is not said.",
+            "addition and sorting of digits need repair rounds as well. The published number of random traces misses "
+            "a few combinations of digits and carry, and in arrays of two, a pointer is always at the start or the "
+            "end, which our environment observes. The publication does not say how its traces were chosen.",
         ),
     ],
     runs,

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from _learners import BASELINE_CONFIG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
-from _tables import by, by_length, draw_lines, test_counts, over_seeds, seeds, accuracies
+from _tables import accuracies, by, by_length, draw_lines, over_seeds, seeds, test_counts
 
 from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
 from npi.training.config import FAST
 
 NAMES = {"loop": "NPI, loop", "recursive": "NPI, recursive", "s2s": "seq2seq LSTM"}
-RUN_UP_TO = 60  # longer loops are judged by the frames of the teacher's run: it would take long to run them
+RUN_UP_TO = 60  # longer loops are slow to run: they are tested on the frames of the teacher's run
 LENGTHS = (2, 5, 10, 15, 20, 22, 25, 30, 40, 60, 100, 200)
 
 
@@ -66,12 +66,12 @@ def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
 def report(made: Sequence[Run]) -> str:
     settings = made[0].settings
     return (
-        f"Trained on {settings['examples']} examples of each length from 2 to {settings['longest']}; half of the "
-        "arrays, taught or judged, have at most four kinds of digits, as in `npi train`. Right answers, mean and "
-        "spread over the seeds, on arrays drawn apart (of two or three digits, many of them are among the examples): "
-        f"{test_counts(made)}. Past {RUN_UP_TO}, a "
-        "loop counts as right if its trace is its teacher's. Where the LSTM had no right answer twice running, longer "
-        f"arrays were not tried and count as wrong.\n\n{by_length(groups(made))}"
+        f"Trained on {settings['examples']} examples of each length from 2 to {settings['longest']}. As in `npi "
+        "train`, half of the arrays have at most four distinct digits. Correct answers, mean and range over the seeds, "
+        f"on random test arrays: {test_counts(made)}. Many test arrays of two or three digits are also training "
+        f"examples. Past length {RUN_UP_TO}, a loop counts as correct if its trace equals the teacher's. After two "
+        f"lengths without a correct answer, the LSTM was not tested further; longer arrays count as "
+        f"wrong.\n\n{by_length(groups(made))}"
     )
 
 
@@ -100,8 +100,8 @@ EXPERIMENT = Experiment(
             "From the same 1,216 examples NPI sorts up to length 60, where sweeps start to take the wrong number of "
             "steps; the sequence-to-sequence LSTM fails beyond 25.",
             reached,
-            "NPI's sweeps take the right number of steps well past 60, perhaps because it is trained until every frame "
-            "of its traces is right, and a running mean of the weights is kept.",
+            "our NPI's sweeps take the right number of steps well past 60. We have not tested why; it trains until "
+            "every frame of its traces is right, and keeps an exponential moving average of the weights.",
         ),
     ],
     runs,

@@ -1,4 +1,4 @@
-"""The ways of the camera around cars that the network has never seen."""
+"""Camera trajectories around cars that the network has never seen."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from npi.network.neural_decider import NeuralDecider
 from npi.tasks.cars import TARGET, CarProblem, CarScene, Pose
 
 STARTS = ((-60, 45), (45, 0), (-30, 60), (75, 15), (30, 30), (-75, 30))
-FIRST = 1_000_000
+FIRST_CAR = 1_000_000
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
     starts = STARTS[:1] if quick else STARTS
-    return [{"car": FIRST + index, "start": list(start), "seed": 0} for index, start in enumerate(starts)]
+    return [{"car": FIRST_CAR + index, "start": list(start), "seed": 0} for index, start in enumerate(starts)]
 
 
 def measure(device: str, car: int, start: list[int], seed: int) -> dict[str, Any]:
@@ -36,29 +36,29 @@ def measure(device: str, car: int, start: list[int], seed: int) -> dict[str, Any
     problem = CarProblem(Car(car), Pose(*start), TARGET)
     scene = CarScene.of(problem)
     trace = run_program(scene, task.call, Memo(NeuralDecider(load_model(), task.env)))
-    again = CarScene.of(problem)
-    way = [list(again.pose)]
+    replay = CarScene.of(problem)
+    path = [list(replay.pose)]
     for decision in trace.decisions:
         if decision is not None and decision.program == ACT:
-            again.act(*decision.args)
-            way.append(list(again.pose))
-    return {"way": way, "arrived": task.result(scene) == TARGET}
+            replay.act(*decision.args)
+            path.append(list(replay.pose))
+    return {"path": path, "arrived": task.result(scene) == TARGET}
 
 
 def report(made: Sequence[Run]) -> str:
     arrived = sum(one.result["arrived"] for one in made)
     return (
-        f"The first unseen cars, each from another pose; {arrived} of {len(made)} ways end at azimuth 0, elevation "
-        "15. What the network sees at each step is the picture and the target alone."
+        f"The first unseen cars, each from a different pose; {arrived} of {len(made)} trajectories end at azimuth 0, "
+        "elevation 15. At each step the network sees only the image and the target."
     )
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    longest = max(len(one.result["way"]) for one in made)
+    longest = max(len(one.result["path"]) for one in made)
     images = []
     for one in made:
         renderer = Renderer(make_car(one.settings["car"]))
-        row = [captioned(renderer.view(*pose), f"{pose[0]}, {pose[1]}") for pose in one.result["way"]]
+        row = [captioned(renderer.view(*pose), f"{pose[0]}, {pose[1]}") for pose in one.result["path"]]
         blank = row[0].copy()
         blank.paste("white", (0, 0, *blank.size))
         images += row + [blank] * (longest - len(row))
@@ -66,15 +66,14 @@ def figure(made: Sequence[Run], path: Path) -> None:
 
 
 def at_target(made: Sequence[Run]) -> list[str]:
-    return [f"{sum(one.result['arrived'] for one in made)} of the {len(made)} ways of the figure arrive (more: C5)"]
+    arrived = sum(one.result["arrived"] for one in made)
+    return [f"{arrived} of the {len(made)} trajectories in the figure reach the target (more: C5)"]
 
 
 EXPERIMENT = Experiment(
     "Canonicalisation of unseen cars",
     [
-        Claim(
-            "C7", "Around cars never seen, the camera is turned to azimuth 0 and elevation 15, step by step.", at_target
-        ),
+        Claim("C7", "The camera is moved around unseen cars, step by step, to azimuth 0 and elevation 15.", at_target),
     ],
     runs,
     measure,

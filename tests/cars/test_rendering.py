@@ -190,7 +190,7 @@ def test_bad_files_are_named(tmp_path):
 
 
 def test_too_many_triangles(box, tmp_path, monkeypatch):
-    monkeypatch.setattr("npi.cars.files.MOST_TRIANGLES", 11)
+    monkeypatch.setattr("npi.cars.mesh_files.MOST_TRIANGLES", 11)
     box.export(tmp_path / "box.stl")
     with pytest.raises(BadInput, match="12 triangles, more than 11"):
         load_mesh(tmp_path / "box.stl")

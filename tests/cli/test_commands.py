@@ -333,7 +333,7 @@ def test_a_file_that_may_not_be_read(npi, monkeypatch, tmp_path):
     def refused(folder):
         raise PermissionError(13, "Permission denied", str(folder / "config.json"))
 
-    monkeypatch.setattr("npi.checkpoint.describe", refused)
+    monkeypatch.setattr("npi.network.checkpoint.read_description", refused)
     code, _, err = npi("run", "sorting", 2, 1, "--model", tmp_path)
     assert code == 2
     assert "config.json cannot be used: Permission denied" in err

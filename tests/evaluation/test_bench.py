@@ -36,7 +36,9 @@ def test_the_network_works_while_the_teacher_decides():
 
 def test_proofs_are_counted_with_and_without_what_failed(monkeypatch):
     def prove(name, seed, device, examples):
-        return Proof(name, seed, examples, seed == 0, seed < 2, rounds=seed, failing=seed, margin=1.0, seconds=seed)
+        return Proof(
+            name, seed, examples, seed == 0, seed < 2, rounds=seed, failing=seed, margin=1.0, seconds=float(seed)
+        )
 
     monkeypatch.setattr(bench, "prove", prove)
     rows = [row for row in bench.proofs(["bubblesort"], 3, 1, "cpu", 4) if isinstance(row, speed.Row)]

@@ -1,4 +1,4 @@
-"""Experiments: every run is kept, none is made twice, and none is mixed with those of another version."""
+"""Experiments: every run is stored, none is repeated, and runs of two revisions are never mixed."""
 
 import json
 import os
@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from npi.cli.reproduce import Place, page
 from npi.errors import BadInput
-from npi.evaluation import experiment
-from npi.evaluation.experiment import Experiment, Failure, Results, Run, perform
+from npi.evaluation.experiment import Experiment, Failure, experiment_names, find_experiment, make_runs
+from npi.evaluation.results import Run
+from npi.evaluation.results_page import Layout, Section, results_page
 
 REAL = Path(__file__).parents[2] / "experiments"
 SCRIPT = """
 import time
 from pathlib import Path
-from npi.experiment import Claim, Experiment
+from npi.evaluation.experiment import Claim, Experiment
 
 def runs(quick):
     return [{"number": number, "seed": 0} for number in range(2 if quick else 4)]
@@ -68,10 +68,10 @@ def test_every_run_is_kept_and_none_is_made_twice(npi, folder):
     assert "squares: 4 of 4 runs, about 0:00:00 left" in err
     kept = json.loads((folder / "results" / "squares.json").read_text())
     assert sorted(run["result"]["square"] for run in kept["runs"]) == [0, 1, 4, 9]
-    assert all(run["where"]["torch"] and run["seconds"] >= 0 for run in kept["runs"])
+    assert all(run["machine"]["torch"] and run["machine"]["npi"] and run["seconds"] >= 0 for run in kept["runs"])
     text = page.read_text()
     assert "| C7 | Squares are squares. | at least 0<br>up to 9 | `npi reproduce squares` |" in text
-    assert "## Squares\n\n- **C7**: Squares are squares. *Otherwise here:* one is not.\n\n0, 1, 4, 9\n" in text
+    assert "## Squares\n\n- **C7**: Squares are squares. *Deviation:* one is not.\n\n0, 1, 4, 9\n" in text
     assert "`npi reproduce squares`: 4 runs" in text
     page.unlink()
     assert npi("reproduce", "all", "--folder", folder)[0] == 0
@@ -86,7 +86,7 @@ def test_quick_runs_have_a_place_of_their_own(npi, folder):
     assert made(folder) == ["0", "1"]
     page = (folder / "quick" / "results.md").read_text()
     assert page.startswith("# Quick runs\n")
-    assert "- **C7**: Squares are squares.\n\n0, 1\n" in page  # not where it is otherwise: that takes full runs
+    assert "- **C7**: Squares are squares.\n\n0, 1\n" in page  # deviations take full runs to see
     assert "`npi reproduce squares --quick`: 2 runs" in page
     assert not (folder / "results").exists()
     assert not (folder.parent / "docs").exists()
@@ -96,10 +96,10 @@ def test_a_run_that_fails_is_named_and_made_again(npi, folder):
     (folder / "break2").touch()
     code, _, err = npi("reproduce", "squares", "--workers", "2", "--folder", folder)
     assert code == 1
-    assert "squares {'number': 2, 'seed': 0} failed: ValueError: 2 is broken; the same command tries it again" in err
+    assert "squares {'number': 2, 'seed': 0} failed: ValueError: 2 is broken; the same command repeats it" in err
     err = npi("reproduce", "squares", "--fresh", "--folder", folder)[2]
-    assert "2 is broken; the same command without --fresh tries it again" in err  # with it, all would be made again
-    assert "**1 runs are still to be made.**" in (folder.parent / "docs" / "results.md").read_text()
+    assert "2 is broken; the same command without --fresh repeats it" in err  # with it, all would be made again
+    assert "**1 runs are missing.**" in (folder.parent / "docs" / "results.md").read_text()
     (folder / "break2").unlink()
     assert npi("reproduce", "squares", "--folder", folder)[0] == 0
     assert made(folder) == ["0", "0", "1", "1", "2", "2", "2", "3", "3"]
@@ -117,7 +117,7 @@ def test_an_interrupted_experiment_goes_on_where_it_was(folder):
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
     assert "Traceback" not in err
-    assert "runs that were made are kept; the same command goes on" in err
+    assert "finished runs are stored; the same command makes the others" in err
     assert [run["settings"]["number"] for run in json.loads(kept.read_text())["runs"]] == [0]
     (folder / "slow").unlink()
     assert subprocess.run(command, check=False, capture_output=True).returncode == 0
@@ -137,24 +137,38 @@ def test_runs_end_with_the_command_that_made_them(folder):
     process.communicate(timeout=30)  # the workers hold this end of the pipe too: it closes when they are gone
 
 
-def test_runs_of_two_versions_are_not_mixed(npi, folder):
+def with_arguments(arguments):
+    """The script, with further arguments for its experiment."""
+    return SCRIPT.replace("report)", f"report, {arguments})")
+
+
+def test_runs_of_two_revisions_are_not_mixed(npi, folder):
+    def refusal(arguments):
+        (folder / "squares.py").write_text(with_arguments(arguments))
+        code, _, err = npi("reproduce", "squares", "--folder", folder)
+        assert code == 2
+        assert "--fresh" in err
+        assert stored.read_text() == now
+        return err
+
+    (folder / "squares.py").write_text(with_arguments("config={'npi': {'batch_size': 1}}"))
     assert npi("reproduce", "squares", "--folder", folder)[0] == 0
-    kept = folder / "results" / "squares.json"
-    now = kept.read_text()
-    kept.write_text(now.replace('"npi": "', '"npi": "9.'))
-    code, _, err = npi("reproduce", "squares", "--folder", folder)
-    assert code == 2
-    assert "another version (npi 9." in err
-    assert "--fresh" in err
-    (folder / "squares.py").write_text(SCRIPT.replace("report)", "report, revision=2)"))
-    kept.write_text(now)
-    assert "(revision 1 there, 2 here)" in npi("reproduce", "squares", "--folder", folder)[2]
-    (folder / "squares.py").write_text(SCRIPT.replace("report)", "report, config={'npi': {'batch': (1, 2)}})"))
-    assert "(config npi None there, {'batch': [1, 2]} here)" in npi("reproduce", "squares", "--folder", folder)[2]
-    assert kept.read_text() == now
+    stored = folder / "results" / "squares.json"
+    now = stored.read_text()
+    assert "(revision 1 in the file, 2 now)" in refusal("revision=2")
+    assert "(config npi batch_size 1 in the file, 3 now)" in refusal("config={'npi': {'batch_size': 3}}")
+    (folder / "squares.py").write_text(with_arguments("config={'npi': {'batch_size': 3}}"))
     assert npi("reproduce", "squares", "--fresh", "--folder", folder)[0] == 0
-    (folder / "squares.py").write_text(SCRIPT.replace("report)", "report, config={'npi': {'batch': (1, 3)}})"))
-    assert "(config npi batch [1, 2] there, [1, 3] here)" in npi("reproduce", "squares", "--folder", folder)[2]
+
+
+def test_runs_survive_a_release_and_a_new_hyperparameter(npi, folder):
+    (folder / "squares.py").write_text(with_arguments("config={'npi': {'batch_size': 1, 'dropped': 2}}"))
+    assert npi("reproduce", "squares", "--folder", folder)[0] == 0
+    stored = folder / "results" / "squares.json"
+    stored.write_text(stored.read_text().replace('"npi": "', '"npi": "9.'))
+    (folder / "squares.py").write_text(with_arguments("config={'npi': {'batch_size': 1, 'added': 3}}"))
+    assert npi("reproduce", "squares", "--folder", folder)[0] == 0
+    assert len(made(folder)) == 4  # each once: no run was repeated
 
 
 def test_what_is_forgotten_stays_until_something_new_is_kept(npi, folder):
@@ -167,15 +181,15 @@ def test_what_is_forgotten_stays_until_something_new_is_kept(npi, folder):
     assert kept.read_text() == before
 
 
-def test_a_file_of_another_version_does_not_stop_the_others(npi, folder):
+def test_a_file_of_another_revision_does_not_stop_the_others(npi, folder):
     (folder / "cubes.py").write_text(SCRIPT.replace("Squares", "Cubes"))
     assert npi("reproduce", "cubes", "--folder", folder)[0] == 0
     kept = folder / "results" / "cubes.json"
-    kept.write_text(kept.read_text().replace('"npi": "', '"npi": "9.'))
+    kept.write_text(kept.read_text().replace('"revision": 1', '"revision": 9'))
     code, _, err = npi("reproduce", "squares", "--folder", folder)
     assert code == 0
     assert "left out of" in err
-    assert "cubes.json is of another version" in err
+    assert "cubes.json was made by another revision" in err
     page = (folder.parent / "docs" / "results.md").read_text()
     assert "## Squares" in page
     assert "## Cubes" not in page
@@ -215,7 +229,7 @@ def test_without_the_library_for_figures_there_is_still_a_page(npi, folder):
 
 
 def test_every_claim_of_the_paper_has_an_experiment():
-    claims = {claim.name for name in experiment.names(REAL) for claim in experiment.find(REAL, name).claims}
+    claims = {claim.name for name in experiment_names(REAL) for claim in find_experiment(REAL, name).claims}
     assert claims >= {f"C{number}" for number in range(1, 11)}
 
 
@@ -224,17 +238,17 @@ def test_wrong_words_are_answered(npi, folder, tmp_path):
     assert "there are: squares" in npi("reproduce", "xyz", "--folder", folder)[2]
     assert "did you mean 'squares'?" in npi("reproduce", "all", "squars", "--folder", folder)[2]
     assert "there are squares" in npi("reproduce", "--folder", folder)[2]
-    assert "copy of the repository" in npi("reproduce", "all", "--folder", tmp_path / "nowhere")[2]
+    assert "clone of the repository" in npi("reproduce", "all", "--folder", tmp_path / "nowhere")[2]
     assert "--workers is 0" in npi("reproduce", "all", "--workers", "0", "--folder", folder)[2]
     (folder / "broken.py").write_text("import nothing_of_this_name")
     assert "broken.py cannot be used: ModuleNotFoundError" in npi("reproduce", "all", "--folder", folder)[2]
     (folder / "broken.py").write_text("EXPERIMENT = 3")
-    assert "not an npi.experiment.Experiment" in npi("reproduce", "all", "--folder", folder)[2]
+    assert "not an npi.evaluation.experiment.Experiment" in npi("reproduce", "all", "--folder", folder)[2]
 
 
 def test_a_disk_that_is_full_loses_nothing(folder, monkeypatch):
-    one = experiment.find(folder, "squares")
-    results = Results(folder / "results" / "squares.json", one)
+    one = find_experiment(folder, "squares")
+    results = one.results(folder / "results" / "squares.json")
     wanted = one.runs(False)
     results.add(Run(wanted[0], {"square": 0}, 1.0, {}))
     before = results.path.read_text()
@@ -248,45 +262,47 @@ def test_a_disk_that_is_full_loses_nothing(folder, monkeypatch):
     assert results.path.read_text() == before
 
 
-def test_performing_yields_runs_and_failures(folder):
+def test_making_runs_yields_runs_and_failures(folder):
     (folder / "break1").touch()
-    one = experiment.find(folder, "squares")
-    results = Results(folder / "results" / "squares.json", one)
-    events = list(perform(folder, "squares", results, one.runs(True), 1, "cpu"))
+    one = find_experiment(folder, "squares")
+    results = one.results(folder / "results" / "squares.json")
+    events = list(make_runs(folder, "squares", results, one.runs(True), 1, "cpu"))
     assert [type(event) for event in events] == [Run, Failure]
     assert results.of(one.runs(True)) == [events[0]]
 
 
-@pytest.mark.parametrize("name", experiment.names(REAL))
+@pytest.mark.parametrize("name", experiment_names(REAL))
 def test_what_is_kept_of_the_real_ones_can_be_read_and_reported(name):
-    one = experiment.find(REAL, name)
+    one = find_experiment(REAL, name)
     assert isinstance(one, Experiment)
     settings = one.runs(False)
     assert len({json.dumps(run, sort_keys=True) for run in settings}) == len(settings)
     path = REAL / "results" / f"{name}.json"
     if path.exists():
-        runs = Results(path, one).of(settings)
+        runs = one.results(path).of(settings)
         assert runs
         for made in range(1, len(runs) + 1):  # a page can be written at any time
             for some in (runs[:made], runs[-made:]):
                 assert one.report(some)
-                assert all(isinstance(claim.found(some), list) for claim in one.claims)
-        assert all(claim.found(runs) for claim in one.claims)
+                assert all(isinstance(claim.evidence(some), list) for claim in one.claims)
+        assert all(claim.evidence(runs) for claim in one.claims)
 
 
 def test_the_page_says_what_the_results_do():
     """Whoever keeps runs or changes a report writes the page again: npi reproduce, with nothing missing, does."""
-    known = {name: experiment.find(REAL, name) for name in experiment.names(REAL)}
-    place = Place.of(REAL, quick=False)
-    made = {name: (one, Results(place.file(name), one), one.runs(False)) for name, one in known.items()}
-    assert page(place, made) == place.page.read_text()
-    assert all(place.figure(name).exists() for name, one in known.items() if one.figure is not None)
+    known = {name: find_experiment(REAL, name) for name in experiment_names(REAL)}
+    layout = Layout.of(REAL, quick=False)
+    sections = {
+        name: Section(one, one.results(layout.results_file(name)), one.runs(False)) for name, one in known.items()
+    }
+    assert results_page(layout, sections) == layout.page.read_text()
+    assert all(layout.figure(name).exists() for name, one in known.items() if one.figure is not None)
 
 
-@pytest.mark.parametrize("name", [name for name in experiment.names(REAL) if experiment.find(REAL, name).figure])
+@pytest.mark.parametrize("name", [name for name in experiment_names(REAL) if find_experiment(REAL, name).figure])
 def test_figures_are_drawn_from_what_is_kept(name, tmp_path):
-    one = experiment.find(REAL, name)
-    runs = Results(REAL / "results" / f"{name}.json", one).of(one.runs(False))
+    one = find_experiment(REAL, name)
+    runs = one.results(REAL / "results" / f"{name}.json").of(one.runs(False))
     assert one.figure is not None
     one.figure(runs, tmp_path / "figure.png")
     width, height = Image.open(tmp_path / "figure.png").size
@@ -297,16 +313,16 @@ def test_figures_are_drawn_from_what_is_kept(name, tmp_path):
 def run_of(seed, **right):
     """A run that was right on so many of ten problems of some lengths, of which 9 was wanted too."""
     lengths = [1, 2, 9]
-    scores = [{"length": int(name[2:]), "problems": 10, "right": count} for name, count in right.items()]
+    scores = [{"length": int(name[2:]), "problems": 10, "correct": count} for name, count in right.items()]
     return Run({"seed": seed, "lengths": lengths}, {"scores": scores}, 1.0, {})
 
 
 def test_what_was_not_tried_counts_as_wrong():
-    experiment.find(REAL, "memory")  # scripts share _tables
-    from _tables import by_length, over_seeds, percent, shares  # pyright: ignore[reportMissingImports]
+    find_experiment(REAL, "memory")  # scripts share _tables
+    from _tables import accuracies, by_length, over_seeds, percent  # pyright: ignore[reportMissingImports]
 
     runs = [run_of(0, at1=10, at2=5, at9=10), run_of(1, at1=10, at2=0)]
-    assert shares(runs) == {1: [1.0, 1.0], 2: [0.5, 0.0], 9: [1.0, 0.0]}
+    assert accuracies(runs) == {1: [1.0, 1.0], 2: [0.5, 0.0], 9: [1.0, 0.0]}
     assert over_seeds(runs, 1) == "100 % (83.9 to 100.0) of 20, 2 seeds"
     assert over_seeds(runs, 2) == "25 % (11.2 to 46.9) of 20, 2 seeds"
     assert percent([0.999, 0.123]) == "56.1 % (12.3 to 99.9)"

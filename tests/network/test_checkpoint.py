@@ -20,7 +20,10 @@ from npi.training.trainer import make_trainer
 @pytest.fixture
 def saved(tmp_path):
     torch.manual_seed(1)
-    model = NPI(ModelConfig.of([SortingPad], hidden=8, state=4, program=4, key=4, encoder_hidden=4), ["ACT", "RESET"])
+    model = NPI(
+        ModelConfig.of([SortingPad], lstm_width=8, state_width=4, embedding_width=4, key_width=4, encoder_width=4),
+        ["ACT", "RESET"],
+    )
     model.tasks = {"sorting": "loop"}
     save_model(model, tmp_path, {"seed": 1})
     return model, tmp_path
@@ -60,11 +63,15 @@ def damage(folder, name, change):
         ("config.json", lambda data: data.replace(b'"format": 2', b'"format": 99'), "has format 99"),
         (
             "config.json",
-            lambda data: data.replace(b'"hidden": 8', b'"hidden": "wide"'),
+            lambda data: data.replace(b'"lstm_width": 8', b'"lstm_width": "wide"'),
             "does not describe a model",
         ),
-        ("config.json", lambda data: data.replace(b'"hidden": 8', b'"hidden": 16'), "It belongs to another model"),
-        ("config.json", lambda data: data.replace(b'"hidden": 8', b'"width": 8'), "does not know: width"),
+        (
+            "config.json",
+            lambda data: data.replace(b'"lstm_width": 8', b'"lstm_width": 16'),
+            "It belongs to another model",
+        ),
+        ("config.json", lambda data: data.replace(b'"lstm_width": 8', b'"width": 8'), "does not know: width"),
         ("config.json", lambda data: data.replace(b'"RESET"', b'"RESET", "MORE"'), "It belongs to another model"),
     ],
 )

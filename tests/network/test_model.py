@@ -11,7 +11,10 @@ NAMES = ["ACT", "ADD", "LSHIFT"]
 def small(programs=NAMES):
     torch.manual_seed(0)
     return NPI(
-        ModelConfig.of([AdditionPad, SortingPad], hidden=16, state=8, program=8, key=4, encoder_hidden=8), programs
+        ModelConfig.of(
+            [AdditionPad, SortingPad], lstm_width=16, state_width=8, embedding_width=8, key_width=4, encoder_width=8
+        ),
+        programs,
     )
 
 

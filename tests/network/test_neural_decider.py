@@ -75,7 +75,7 @@ def test_a_model_that_does_not_fit_is_refused_with_every_reason(shipped):
     from dataclasses import replace
 
     other = copy.deepcopy(shipped)
-    other.config = replace(other.config, arguments=(1, 1, 1), encoders={"Elsewhere": {"x": 2}})
+    other.config = replace(other.config, argument_sizes=(1, 1, 1), fields={"Elsewhere": {"x": 2}})
     other.programs = ["ACT"]
     with pytest.raises(BadInput) as caught:
         check_model_fits(other, tasks.find("addition"))

@@ -59,7 +59,7 @@ def test_nothing_is_left_open_of_a_sketch_that_is_looked_at_and_counts_all(pairs
 @pytest.mark.parametrize("colours", [(WHITE, BLACK), (NONE, BLACK), (NONE, WHITE)])
 def test_the_check_above_can_fail(monkeypatch, colours):
     """A lazy graph that leaves out what may be is found out."""
-    monkeypatch.setattr("npi.lazygraph.NOT_OPEN", colours)
+    monkeypatch.setattr("npi.proof.lazy_graph.NOT_OPEN", colours)
     operations = ["open_start", "close", "next_start", "open_start", "open_child", "close", "next_child"]
     with pytest.raises(AssertionError, match="no sketch could"):
         follow(GraphKind(), acyclic([(0, 1), (0, 3)]), operations, [True] * len(operations))

@@ -15,6 +15,7 @@ from torch.nn.functional import one_hot
 from npi import NPI, Call, Env, GraphKind, ModelConfig, act, program, tasks
 from npi.errors import NotProvable
 from npi.language.tape import LEFT, RIGHT, TapeKind
+from npi.network.checkpoint import save_model
 from npi.network.decision import Logits
 from npi.network.pretrained import DEFAULT_MODEL
 from npi.proof.compare import compare
@@ -95,7 +96,7 @@ class Told(NPI):
     """A network that decides after each history as it is told; what it remembers is the node it has come to."""
 
     def __init__(self, task, histories):
-        config = ModelConfig.of([task.env], hidden=1, layers=1)
+        config = ModelConfig.of([task.env], lstm_width=1, lstm_layers=1)
         super().__init__(config, {call.program for call in (*histories.call, *histories.decision) if call})
         self.histories, self.decision = histories, list(histories.decision)
 
@@ -308,7 +309,7 @@ def test_the_command_certifies_and_checks(npi, tmp_path, shipped):
     leaky = copy.deepcopy(shipped)
     with torch.no_grad():
         leaky.end_head.bias += 1e-4
-    leaky.save_pretrained(other)
+    save_model(leaky, other)
     code, out, _ = npi("verify", "sorting", "--check", file, "--model", other)
     assert code == 1
     assert "the weights are other ones" in out
@@ -325,7 +326,7 @@ def test_a_failed_proof_shows_where(npi, tmp_path, shipped):
     with torch.no_grad():
         rows = broken.get_parameter("encoders.SortingPad.rows.weight")
         rows[[3, 8]] = rows[[8, 3]]
-    broken.save_pretrained(tmp_path / "m")
+    save_model(broken, tmp_path / "m")
     code, out, _ = npi("verify", "sorting", "--model", tmp_path / "m", "--certificate", tmp_path / "c.json")
     assert code == 1
     assert "a problem that shows it" in out

@@ -33,7 +33,7 @@ def gyms() -> dict[str, ProgramSampler]:
 
 
 @pytest.fixture(scope="module")
-def drill(gyms) -> tuple[NPI, PracticeMemory]:
+def practised(gyms) -> tuple[NPI, PracticeMemory]:
     chosen = [tasks.find(name) for name in NAMES]
     programs = dict.fromkeys(["ACT", *(name for gym in gyms.values() for name in gym.programs)])
     torch.manual_seed(0)
@@ -75,8 +75,8 @@ def calls(practice: PracticeProgram, gym: ProgramSampler, observation: torch.Ten
     return [gym.given(order, observation[time].tolist()) for time, order in enumerate((*practice.first, *chosen))]
 
 
-def test_every_frame_is_what_its_program_would_do(drill, gyms):
-    model, practice = drill
+def test_every_frame_is_what_its_program_would_do(practised, gyms):
+    model, practice = practised
     inventions = practice.invent(900, random(0))
     batch = practice.batch(inventions)
     names = [*model.programs, "ITSELF", ANOTHER]
@@ -96,8 +96,8 @@ def test_every_frame_is_what_its_program_would_do(drill, gyms):
     assert batch.stop.sum() == 900
 
 
-def test_both_ways_are_gone_and_loops_call_themselves(drill):
-    _, practice = drill
+def test_both_ways_are_gone_and_loops_call_themselves(practised):
+    _, practice = practised
     made = invent(practice.grounds[0], 3000, random(1))
     chooses = made.asked > 0
     assert 0.4 < (made.way[chooses] == 1).float().mean() < 0.6
@@ -106,39 +106,39 @@ def test_both_ways_are_gone_and_loops_call_themselves(drill):
     assert len({tuple(row) for row in practice.features(made).tolist()}) > 2500  # short ones come twice
 
 
-def test_faithful_frames_give_the_orders_of_their_walk(drill):
-    _, practice = drill
+def test_faithful_frames_give_the_orders_of_their_walk(practised):
+    _, practice = practised
     made = invent(practice.grounds[1], 2000, random(2))
     order, gives = made.step(0)
     walked = order[gives] // 4 == made.walk[gives]
     assert 0.35 < walked.float().mean() < 0.65
 
 
-def test_features_tell_programs_apart(drill):
+def test_features_tell_programs_apart(practised):
     """Two programs are written alike if and only if they have the same features."""
-    model, practice = drill
+    model, practice = practised
     made = invent(practice.grounds[1], 3000, random(3))
     features = [tuple(sorted(row)) for row in practice.features(made).tolist()]
-    told: dict[tuple, PracticeProgram] = {}
+    seen: dict[tuple, PracticeProgram] = {}
     for index, row in enumerate(features):
         program = written(made, index, model.programs)
-        assert told.setdefault(row, program) == program
-    assert len(set(told.values())) == len(told)
-    assert len(told) < len(features)  # or else nothing was compared
+        assert seen.setdefault(row, program) == program
+    assert len(set(seen.values())) == len(seen)
+    assert len(seen) < len(features)  # or else nothing was compared
 
 
-def test_what_the_drill_draws_depends_on_the_random_numbers_alone(drill):
-    model, practice = drill
-    one, two, other = (practice.lesson(model, 60, seed) for seed in (5, 5, 6))
+def test_samples_depend_on_the_seed_alone(practised):
+    model, practice = practised
+    one, two, other = (practice.sample(model, 60, seed) for seed in (5, 5, 6))
     assert torch.equal(one[0].stop, two[0].stop)
     assert torch.equal(one[0].program, two[0].program)
     assert not torch.equal(one[0].stop[:60], other[0].stop[:60])
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_a_few_frames_are_a_lesson_too(drill, count):
-    model, practice = drill
+def test_small_samples_have_the_requested_frames(practised, count):
+    model, practice = practised
     for seed in range(10):
-        said, batch = practice.lesson(model, count, seed)
+        logits, batch = practice.sample(model, count, seed)
         assert batch.stop.sum() == count
-        assert len(said.stop) == batch.going.sum() == len(batch.stop)
+        assert len(logits.stop) == batch.going.sum() == len(batch.stop)

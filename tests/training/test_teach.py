@@ -115,10 +115,10 @@ def test_what_is_new_and_what_is_not(shipped):
 
 
 def test_what_cannot_be_taught_is_said(shipped):
-    config = ModelConfig.of([AdditionPad], hidden=16)
+    config = ModelConfig.of([AdditionPad], lstm_width=16)
     with pytest.raises(BadInput, match="no encoder for SortingPad"):
         new_programs(NPI(config, ["ACT", "ADD"]), MAXIMUM)
-    pads = NPI(replace(shipped.config, hidden=16), ["ACT", "ADD"])
+    pads = NPI(replace(shipped.config, lstm_width=16), ["ACT", "ADD"])
     with pytest.raises(BadInput, match="BUBBLESORT, RSHIFT, which the model does not know"):
         new_programs(pads, MAXIMUM)
 

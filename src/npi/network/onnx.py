@@ -1,9 +1,9 @@
 """Export to ONNX: one step of the network on one environment, to be run where there is no torch.
 
 Inputs are those of one step: `observation` (the fields), `args` and `program` (of the running frame), `h` and `c` (its
-LSTM state, zero at first) and, where the environment shows images, `rgb`. Outputs are the logits `stop`, `program` (one
-for each memory row) and `arg0` to `arg2`, and the next state `h_next` and `c_next`. The first axis counts the steps
-computed together; in `h` and `c` it is the second, after the layers.
+LSTM state, zero at first) and, where the environment shows images, `rgb`. Outputs are `stop_logit`,
+`program_logits` (one per memory row), the argument logits `arg0` to `arg2`, and the next state `h_next` and `c_next`.
+The first axis is the batch; in `h` and `c` it is the second, after the layers.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def export_step(model: NPI, task: Task, path: Path) -> None:
             tuple(inputs.values()),
             str(path),
             input_names=list(inputs),
-            output_names=["stop", "program", *args, "h_next", "c_next"],
+            output_names=["stop_logit", "program_logits", *args, "h_next", "c_next"],
             dynamic_shapes=tuple(axes.values()),
             dynamo=True,
             external_data=False,

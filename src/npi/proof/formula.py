@@ -209,7 +209,7 @@ def _joined(tests: Sequence[_Test], rows: int, word: str) -> Formula | None:
                 if test.rows & first:
                     choose([*chosen, test], left & ~test.rows, cost + test.formula.cost + 0.5 * bool(chosen))
 
-    choose([], rows, 0)
+    choose([], rows, 0.0)
     if best is None:
         return None
     order = {id(test): place for place, test in enumerate(tests)}
