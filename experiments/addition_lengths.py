@@ -100,8 +100,8 @@ def report(made: Sequence[Run]) -> str:
         "s2s-easy and s2s-stacked read both numbers in parallel, reversed, as in the paper's appendix; the transformer "
         "(4 layers of width 128, rotary positions) reads and writes reversed digits. Correct answers, mean and range "
         f"over the seeds, on random test sums: {test_counts(made)}. Many test sums of one or two digits are also "
-        f"training examples. Baselines keep the weights that are best on validation sums{validation(made)}. After two lengths "
-        f"without a correct answer, longer sums were not tried and count as wrong.\n\n{by_length(groups(made))}"
+        f"training examples. Baselines keep the weights that are best on validation sums{validation(made)}. After two "
+        f"lengths without a correct answer, longer sums were not tried and count as wrong.\n\n{by_length(groups(made))}"
     )
 
 

@@ -40,7 +40,7 @@ def test_a_model_comes_back_as_it_was(saved):
 
 def test_nothing_is_pickled(saved):
     _, folder = saved
-    assert {path.name for path in folder.iterdir()} == {"config.json", "model.safetensors"}
+    assert {path.name for path in folder.iterdir()} == {"MODEL_CARD.md", "config.json", "model.safetensors"}
     assert {path.suffix for path in DEFAULT_MODEL.iterdir()} <= {".json", ".safetensors", ".md"}
     json.loads((folder / "config.json").read_text())
 
@@ -128,7 +128,7 @@ except BadInput as error:
         [sys.executable, "-c", code], preexec_fn=limit_files, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2, done.stderr
-    assert "could not be written: File too large; what was there before is untouched" in done.stdout
+    assert "could not be written: File too large; the file that was there is untouched" in done.stdout
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert torch.equal(load_model(folder).keys, model.keys)
 

@@ -81,7 +81,7 @@ def test_a_model_that_does_not_fit_is_refused_with_every_reason(shipped):
         check_model_fits(other, tasks.find("addition"))
     for reason in ("no encoder for AdditionPad", "arguments have (1, 1, 1) values", "no program ADD"):
         assert reason in str(caught.value)
-    other.config = replace(other.config, encoders={"AdditionPad": {"first": 3}})
+    other.config = replace(other.config, fields={"AdditionPad": {"first": 3}})
     with pytest.raises(BadInput, match="but it was trained on"):
         check_model_fits(other, tasks.find("addition"))
     check_model_fits(shipped, tasks.find("addition"))

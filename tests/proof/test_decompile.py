@@ -309,7 +309,7 @@ def states(change):
         (lambda t: json.dumps(t | {"first": t["first"][:1]}), "does not say what"),
         (lambda t: json.dumps(t | {"first": t["first"][1:]}), "does not say what"),
         (lambda t: json.dumps(t | {"decisions": [d and [d[0], d[1][:2]] for d in t["decisions"]]}), "no call"),
-        (lambda t: json.dumps(t | {"decisions": [d and [7, d[1]] for d in t["decisions"]]}), "no call"),
+        (lambda t: json.dumps(t | {"decisions": [d and [7, d[1]] for d in t["decisions"]]}), "no compiled program"),
         (states(lambda observation, decision, after: [observation[:3], decision, after]), "does not show"),
         (states(lambda observation, decision, after: [[9, *observation[1:]], decision, after]), "does not show"),
         (states(lambda observation, decision, after: [observation, decision, -1]), "goes on wrongly"),

@@ -141,4 +141,4 @@ def test_small_samples_have_the_requested_frames(practised, count):
     for seed in range(10):
         logits, batch = practice.sample(model, count, seed)
         assert batch.stop.sum() == count
-        assert len(logits.stop) == batch.going.sum() == len(batch.stop)
+        assert len(logits.stop) == batch.batch_sizes.sum() == len(batch.stop)

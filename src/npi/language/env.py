@@ -1,16 +1,13 @@
-"""Environments, tasks, and the check that a task can be learned at all.
+"""Environments: the worlds that programs observe and act on.
 
-An environment declares its ranges where it is annotated, and nowhere else:
+An environment declares its value ranges once, in its annotations:
 
-    class Seen(NamedTuple):
+    class Observation(NamedTuple):
         digit: Annotated[int, range(11)]
 
     class Pad(Env):
-        def observe(self) -> Seen: ...
+        def observe(self) -> Observation: ...
         def act(self, op: Annotated[int, range(2)], row: ..., value: ...) -> None: ...
-
-A teacher is honest if each decision follows from the frame so far: the program, its arguments and what was observed in
-this frame. A dishonest teacher cannot be learned by any network; `check_task` says so before training.
 """
 
 from __future__ import annotations

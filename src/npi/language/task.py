@@ -1,17 +1,4 @@
-"""Environments, tasks, and the check that a task can be learned at all.
-
-An environment declares its ranges where it is annotated, and nowhere else:
-
-    class Seen(NamedTuple):
-        digit: Annotated[int, range(11)]
-
-    class Pad(Env):
-        def observe(self) -> Seen: ...
-        def act(self, op: Annotated[int, range(2)], row: ..., value: ...) -> None: ...
-
-A teacher is honest if each decision follows from the frame so far: the program, its arguments and what was observed in
-this frame. A dishonest teacher cannot be learned by any network; `check_task` says so before training.
-"""
+"""Tasks: what to learn, and an independent way to test it."""
 
 from __future__ import annotations
 
@@ -31,20 +18,20 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Task(Generic[Problem, Answer]):
-    """Something to learn: a main program on an environment, problems for it, and an independent way to judge it.
+    """A main program on an environment, problems for it, and an independent test of its answers.
 
-    name, teacher   the task, and which of its teachers demonstrates it
-    env, main       the environment class and the program that solves a problem on it
-    sample          a random problem of a given size
-    answer          the right answer to a problem, found without the programs
-    result          what an environment says the answer is once `main` has returned
-    parse, show     words of a command line to a problem (BadInput if they are none); an answer to words
-    sizes, examples which sizes are demonstrated in training, and how many problems of each
-    corners         the problems of a size that a random sample would miss
-    also            programs taught although `main` does not call them; each is demonstrated after `main` returned
-    sample_test       a random problem of a given size to judge by, where it must not be one that training may show
-    prepare         work to be done before recording; yields how much is done, and of how much
-    builds_on       programs of other tasks that it calls: whoever is to be taught it must know them
+    name, teacher   the name of the task, and of the teacher that demonstrates it: loop or recursive
+    env, main       the environment class, and the program that solves a problem on it
+    sample          draws a random problem of a given size
+    answer          computes the correct answer to a problem, without the programs
+    result          reads the answer off an environment after `main` has returned
+    parse, show     convert command-line words to a problem (raising BadInput), and an answer to text
+    sizes, examples the problem sizes of the training set, and how many problems of each
+    corner_cases    problems of a size that a random sample would miss
+    extra_programs  programs to learn that `main` does not call; each is demonstrated after `main` has returned
+    sample_test     draws a random test problem, where test problems must differ from training problems
+    prepare         does work that recording needs, such as rendering; yields (done, total)
+    builds_on       programs of other tasks that this one calls; a model must know them to be taught this task
     """
 
     name: str
@@ -66,23 +53,23 @@ class Task(Generic[Problem, Answer]):
 
     @property
     def call(self) -> Call:
-        """What is asked of whoever runs this task."""
+        """The call that solves a problem."""
         return Call(self.main.name)
 
     def demonstrate(self, problem: Problem, limits: Limits = Limits()) -> list[list[Frame]]:
-        """The recordings of a problem: `main`'s first, then one for each program in `also`."""
+        """The recordings of a problem: `main`'s first, then one for each of `extra_programs`."""
         env = self.env.of(problem)
         return [record(env, program, limits=limits) for program in (self.main, *self.extra_programs)]
 
     def training_problems(self, seed: int) -> Iterator[Problem]:
-        """The problems demonstrated in training: `examples` of each size."""
+        """The training problems: `examples` of each size."""
         rng = Random(f"{self.name} {seed}")
         for size in self.sizes:
             for _ in range(self.examples):
                 yield self.sample(rng, size)
 
     def test_problems(self, size: int, count: int, seed: int) -> list[Problem]:
-        """Problems of a size to judge by: its corners first, the rest random."""
+        """Test problems of a size: corner cases first, then random ones."""
         rng = Random(f"judge {self.name} {size} {seed}")
         corner_cases = self.corner_cases(size)[:count]
         return corner_cases + [(self.sample_test or self.sample)(rng, size) for _ in range(count - len(corner_cases))]

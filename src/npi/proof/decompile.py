@@ -77,7 +77,7 @@ class _Module:
         for _, name in held:
             extra_programs = "".join(f"{self.functions[program.name]}, " for program in task.extra_programs)
             more = (
-                f", also=({extra_programs.rstrip() if extra_programs.count(',') == 1 else extra_programs[:-2]})"
+                f", extra_programs=({extra_programs.rstrip() if extra_programs.count(',') == 1 else extra_programs[:-2]})"
                 if extra_programs
                 else ""
             )

@@ -186,5 +186,7 @@ def load_table(path: Path) -> ProgramTable:
         raise BadInput(f"{path} is no compiled program, or only a part of one: make it with npi compile") from error
 
 
-def _call(program: str, args: Sequence[int]) -> Call:
+def _call(program: Any, args: Sequence[int]) -> Call:
+    if not isinstance(program, str):
+        raise TypeError(f"{program!r} is not the name of a program")
     return Call(program, tuple(args))
