@@ -170,11 +170,11 @@ class _Check:
     def ranges(self, where: str, observation: Observation) -> None:
         numbers = observation
         if self.shows_image:
-            *numbers, picture = observation
-            if not isinstance(picture, Image):
-                self.fault("picture", f"{where} observes {picture!r} where a Picture is declared")
-            elif not _fits(picture.labels, self.label_sizes):
-                text = f"{where} observes an image with the labels {picture.labels}, but declares {self.label_sizes}"
+            *numbers, image = observation
+            if not isinstance(image, Image):
+                self.fault("image", f"{where} observes {image!r} where an Image is declared")
+            elif not _fits(image.labels, self.label_sizes):
+                text = f"{where} observes an image with the labels {image.labels}, but declares {self.label_sizes}"
                 self.fault("labels", text)
         for (name, size), value in zip(self.fields.items(), numbers, strict=True):
             if not (isinstance(value, int) and 0 <= value < size):

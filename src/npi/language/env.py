@@ -23,52 +23,51 @@ from npi.language.tape import TapeKind
 
 
 class Env(ABC):
-    """The world a program acts on. The class name is the identity of its encoder in a model."""
+    """The world that a program observes and acts on. A model finds its encoder by the name of the class."""
 
     @classmethod
     @abstractmethod
     def of(cls, problem: Any) -> Env:
-        """The environment as it is before a problem is worked on."""
+        """The environment at the start of a problem."""
 
     @abstractmethod
     def observe(self) -> Observation:
-        """All that a program may see: a named tuple of `Annotated[int, range(n)]`, and perhaps a Picture at the end."""
+        """All that a program sees: a named tuple of `Annotated[int, range(n)]`; the last field may be an Image."""
 
     @abstractmethod
     def act(self, first: int, second: int, third: int, /) -> None:
-        """Do one thing. Total: what cannot be done, or means nothing, changes nothing and raises nothing."""
+        """Perform one action. It must be total: an impossible or meaningless action changes nothing."""
 
     @classmethod
     def tapes(cls) -> tuple[TapeKind | GraphKind, ...]:
-        """The tapes and graphs it is made of, in the order in which its constructor takes them, if it keeps nothing
-        elsewhere.
+        """The tapes and graphs that hold all of its state, in the order of the constructor's arguments.
 
-        Only then can its programs be proved: the same code runs on tapes that stand for every tape at once.
+        Programs can be proved only on environments that declare them: a proof runs the same code on abstract tapes.
         """
         return ()
 
     @classmethod
     def describe(cls, args: tuple[int, ...]) -> str:
-        """One action in a reader's words, as the paper's traces show it."""
+        """One action as text, as in the paper's traces."""
         return " ".join([ACT, *map(str, args)])
 
     @classmethod
     def fields(cls) -> dict[str, int]:
-        """The name and number of values of each field of the observation, but for a picture."""
+        """The name of each field of the observation, except an image, and its number of values."""
         hints = cls._seen()
         return _ranges(cls, "observe", {name: hint for name, hint in hints.items() if hint is not Image})
 
     @classmethod
     def shows_image(cls) -> bool:
-        """Whether the last field of the observation is a picture."""
-        pictures = [index for index, hint in enumerate(cls._seen().values()) if hint is Image]
-        if pictures and pictures != [len(cls._seen()) - 1]:
-            raise TypeError(f"{cls.__name__}.observe: there can be one picture, as the last field")
-        return bool(pictures)
+        """Whether the last field of the observation is an image."""
+        images = [index for index, hint in enumerate(cls._seen().values()) if hint is Image]
+        if images and images != [len(cls._seen()) - 1]:
+            raise TypeError(f"{cls.__name__}.observe: there can be one image, as the last field")
+        return bool(images)
 
     @classmethod
     def label_sizes(cls) -> tuple[int, ...]:
-        """How many values each number of its pictures' captions has, where they have any."""
+        """The number of classes of each auxiliary label of its images, if they have labels."""
         return ()
 
     @classmethod

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast, overload, runtime
 
 ARGS = 3  # the paper: "we always used a 3-tuple of integers"
 
-Observation: TypeAlias = tuple[Any, ...]  # small integers; the last may be a Picture
+Observation: TypeAlias = tuple[Any, ...]  # small integers; the last may be an Image
 
 
 class Call(NamedTuple):
