@@ -141,7 +141,7 @@ def test_a_task_in_a_file_is_trained_run_and_evaluated(npi, tmp_path):
     code, said, _ = npi("evaluate", "--task", where, "--sizes", "30", "--problems", "5", "--model", out, "--json")
     assert (code, json.loads(said)["scores"][0]["answers"]) == (0, 5)
     code, _, err = npi("run", where, "1", "0")
-    assert (code, "was not taught tidy, only addition, sorting" in err) == (2, True)
+    assert (code, "has not learned tidy, only addition, sorting" in err) == (2, True)
 
 
 def test_tasks_whose_names_clash_are_not_trained_together(npi, tmp_path):
@@ -164,7 +164,7 @@ def test_version(npi):
 def test_a_model_not_taught_a_task_says_so(npi, untrained):
     code, _, err = npi("run", "addition", "1", "2", "--model", untrained)
     assert code == 2
-    assert "this model was not taught addition, only sorting" in err
+    assert "this model has not learned addition, only sorting" in err
 
 
 def test_a_model_whose_programs_do_not_fit_says_so(npi, untrained):

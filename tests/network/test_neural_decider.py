@@ -4,7 +4,7 @@ import pytest
 
 from npi import BadInput, Limits, Memo, NeuralDecider, Trace, record, run_batch, run_program, tasks
 from npi.evaluation.judge import evaluate, interval
-from npi.network.neural_decider import check_model_fits
+from npi.network.model_fit import check_model_fits
 
 
 def problems_of(task):

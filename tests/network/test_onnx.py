@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from npi import BadInput, Limits, Memo, NeuralDecider, load_model, run_batch, save_model, tasks
-from npi.network.checkpoint import load_pretrained
+from npi.network.checkpoint import load
 from npi.network.onnx import OnnxDecider, compare_export, export_step
 from npi.network.pretrained import DEFAULT_MODEL
 from npi.training.config import IMAGES
@@ -73,7 +73,7 @@ def test_the_command(npi, tmp_path):
     [
         ([DEFAULT_MODEL, "--out", "model.txt"], "does not end in .onnx"),
         (["nowhere", "--out", "model.onnx"], "holds no model"),
-        ([DEFAULT_MODEL, "--out", "model.onnx", "--task", "toposort"], "was not taught toposort"),
+        ([DEFAULT_MODEL, "--out", "model.onnx", "--task", "toposort"], "has not learned toposort"),
         ([DEFAULT_MODEL, "--out", "model.onnx", "--problems", "0"], "at least 1"),
     ],
 )
@@ -88,7 +88,7 @@ def test_bad_input(npi, tmp_path, monkeypatch, argv, says):
 def test_a_model_saved_copied_and_loaded_runs_the_same(shipped, tmp_path):
     save_model(shipped, tmp_path / "mine")
     shutil.copytree(tmp_path / "mine", tmp_path / "pushed" / "pulled")
-    back = load_pretrained(tmp_path / "pushed" / "pulled")
+    back = load(tmp_path / "pushed" / "pulled")
     for name in ("addition", "sorting"):
         task = tasks.find(name)
         runs = []
@@ -108,4 +108,4 @@ def test_a_model_saved_copied_and_loaded_runs_the_same(shipped, tmp_path):
 @pytest.mark.parametrize("name", ["nowhere", "/no/such/folder", "../x/y"])
 def test_what_is_neither_folder_nor_repository_is_said(name):
     with pytest.raises(BadInput, match="there is no folder"):
-        load_pretrained(name)
+        load(name)

@@ -59,7 +59,7 @@ def taught(model: NPI, name: str, task: Task) -> Task:
         known = task.builds_on and all(program.name in model.programs for program in task.builds_on)
         how, verb = ("teach it with", "teach") if known else ("train one with", "train")
         raise BadInput(
-            f"this model was not taught {task.name}, only {', '.join(model.tasks) or 'nothing'}; {how}: "
+            f"this model has not learned {task.name}, only {', '.join(model.tasks) or 'nothing'}; {how}: "
             f"npi {verb} {name} --out DIR"
         )
     return task if ".py" in name else tasks.find(name, model.tasks[name])
@@ -85,7 +85,8 @@ def prepared(task: Task) -> None:
 
 def decider(model: NPI, task: Task, engine: Engine) -> Decider:
     from npi.language.memo import Memo
-    from npi.network.neural_decider import NeuralDecider, check_model_fits
+    from npi.network.model_fit import check_model_fits
+    from npi.network.neural_decider import NeuralDecider
 
     check_model_fits(model, task)
     neural = NeuralDecider(model, task.env)

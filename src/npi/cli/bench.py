@@ -69,7 +69,7 @@ def evaluate(
         print(f"{'size':>8}  {'right answers':>26}  {'right traces':>26}  {'seconds':>8}", flush=True)
     began = time.monotonic()
     if engine == "frames":
-        from npi.network.neural_decider import check_model_fits
+        from npi.network.model_fit import check_model_fits
         from npi.training.metrics import matches_teacher
 
         check_model_fits(network, known)

@@ -32,7 +32,7 @@ def export(
     """
     from dataclasses import asdict
 
-    from npi.network.neural_decider import check_model_fits
+    from npi.network.model_fit import check_model_fits
     from npi.network.onnx import OnnxDecider, compare_export, export_step
 
     positive(problems=problems)

@@ -29,6 +29,7 @@ from npi.network.pretrained import DEFAULT_MODEL
 
 FORMAT = 2  # 1: before version 0.2
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "MODEL_CARD.md"
+SHIPPED = "default"  # the name of the model that comes with npi
 
 
 def save_model(model: NPI, folder: Path, training_info: Mapping[str, Any] | None = None) -> None:
@@ -90,11 +91,24 @@ def load_model(folder: str | Path = DEFAULT_MODEL, device: str | torch.device = 
     return model.to(device).eval()
 
 
-def load_pretrained(folder_or_repository: str | Path, device: str | torch.device = "cpu") -> NPI:
-    """The model in a folder or, if there is no such folder, in a repository of the Hugging Face hub."""
-    if Path(folder_or_repository).is_dir():
-        return load_model(folder_or_repository, device)
-    name = str(folder_or_repository)
+def load(name_or_folder: str | Path = SHIPPED, device: str | torch.device = "auto") -> NPI:
+    """Load a trained model.
+
+    name_or_folder  "default", the model that comes with npi; a folder written by `train` or `teach`; or a repository of
+                    the Hugging Face hub, such as "someone/a-model"
+    device          "cpu", "cuda", or "auto": CUDA if there is any
+
+    >>> import npi
+    >>> model = npi.load()
+    >>> sorted(model.tasks)
+    ['addition', 'cars', 'sorting']
+    """
+    device = resolve_device(device)
+    if name_or_folder == SHIPPED:
+        return load_model(DEFAULT_MODEL, device)
+    if Path(name_or_folder).is_dir():
+        return load_model(name_or_folder, device)
+    name = str(name_or_folder)
     if name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise BadInput(f"there is no folder {name}, and it is no hub repository either, such as someone/a-model")
     try:
@@ -107,6 +121,20 @@ def load_pretrained(folder_or_repository: str | Path, device: str | torch.device
         if isinstance(error, BadInput):
             raise
         raise BadInput(f"there is no folder {name}, and the hub did not give it: {error}") from error
+
+
+def resolve_model(model: NPI | str | Path | None, device: str | torch.device = "auto") -> NPI:
+    """A model given as itself, by its folder or name, or by None: the model that comes with npi."""
+    return model if isinstance(model, NPI) else load(SHIPPED if model is None else model, device)
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """The device that a name means; "auto" means CUDA if there is any."""
+    if device == "cuda" and not torch.cuda.is_available():
+        raise BadInput("there is no CUDA device here: choose the device cpu, or leave the choice to auto")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(device)
 
 
 def model_card(description: Mapping[str, Any]) -> str:

@@ -7,12 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 
-from npi.errors import BadInput
 from npi.language.env import Env
 from npi.language.image import Image
 from npi.language.interpreter import FrameState, Query, Reply
 from npi.language.program import Call, Observation
-from npi.language.task import Task
 from npi.network.decision import Decisions, decide
 from npi.network.encoders import to_rgb
 from npi.network.model import NPI
@@ -83,23 +81,3 @@ class NeuralDecider:
             program, *args = row
             call = self.calls[key] = Call(self.model.programs[program], tuple(args))
         return call
-
-
-def check_model_fits(model: NPI, task: Task) -> None:
-    """Raise BadInput unless the model knows the task's environment, as it is now, and its main program."""
-    name, config = task.env.__name__, model.config
-    faults = []
-    if name not in config.fields:
-        faults.append(f"it has no encoder for {name}, only for {', '.join(config.fields)}")
-    elif config.fields[name] != task.env.fields():
-        faults.append(f"{name} shows {task.env.fields()}, but it was trained on {config.fields[name]}")
-    if any(has < needs for has, needs in zip(config.argument_sizes, task.env.argument_sizes(), strict=True)):
-        faults.append(
-            f"its arguments have {config.argument_sizes} values, but {name} needs {task.env.argument_sizes()}"
-        )
-    if task.main.name not in model.programs:
-        faults.append(f"it has no program {task.main.name}, only {', '.join(model.programs)}")
-    if faults:
-        raise BadInput(
-            f"the model does not fit {task.name}: {'; '.join(faults)}. Train one with: npi train {task.name}"
-        )

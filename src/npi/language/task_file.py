@@ -1,0 +1,44 @@
+"""Task files: a Task in a Python file of the user's, named as FILE.py:NAME. Reading one runs its code."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from npi.errors import BadInput
+from npi.language.task import Task
+
+
+def is_task_file(name: str) -> bool:
+    """Whether a name means a task in a file."""
+    return ".py" in name
+
+
+def load_task_file(name: str) -> Task[Any, Any]:
+    """The task that FILE.py:NAME names."""
+    path, colon, attribute = name.rpartition(":")
+    if not colon:
+        raise BadInput(f"{name!r} names a file but no task in it: write {name}:NAME")
+    file = Path(path)
+    if not file.is_file():
+        raise BadInput(f"there is no file {path}")
+    module_name = f"npi_task_{file.stem}"  # the prefix keeps the file from replacing a module of the same name
+    spec = importlib.util.spec_from_file_location(module_name, file)
+    if spec is None or spec.loader is None:
+        raise BadInput(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise BadInput(f"{path} cannot be imported: {type(error).__name__}: {error}") from error
+    task = getattr(module, attribute, None)
+    if not isinstance(task, Task):
+        known = [key for key, value in vars(module).items() if isinstance(value, Task)]
+        near = get_close_matches(attribute, known, n=1) or known
+        hint = f"did you mean {near[0]!r}?" if near else "it defines none"
+        raise BadInput(f"{path} has no Task named {attribute!r}: {hint}")
+    return task  # pyright: ignore[reportUnknownVariableType]

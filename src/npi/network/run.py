@@ -1,0 +1,127 @@
+"""Running a learned program on one problem: the answer, the trace and the call tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import torch
+
+from npi import tasks
+from npi.errors import BadInput
+from npi.language.call_tree import format_tree
+from npi.language.env import Env
+from npi.language.interpreter import Decider, run_program
+from npi.language.memo import Memo
+from npi.language.program import Call
+from npi.language.record import count_steps
+from npi.language.task import Task
+from npi.language.trace import Limits, Runaway, Trace
+from npi.network.checkpoint import resolve_model
+from npi.network.model import NPI
+from npi.network.model_fit import learned_task
+from npi.network.neural_decider import NeuralDecider
+
+# A run may take this many times the teacher's steps, and some more: one that needs more has lost its way.
+STEPS_RATIO, STEPS_MORE = 2, 1000
+TEACHER_LIMITS = Limits(steps=100_000_000)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One finished run.
+
+    answer  what the environment holds at the end, read by the task
+    steps   how many decisions the run took
+    trace   every decision, in order; None if the run kept no trace
+    """
+
+    task: Task[Any, Any]
+    problem: Any
+    answer: Any
+    steps: int
+    trace: Trace | None
+
+    @cached_property
+    def right(self) -> bool:
+        """Whether the answer is correct."""
+        return self.answer == self.task.answer(self.problem)
+
+    @cached_property
+    def tree(self) -> str:
+        """The call tree, one line for each call, as in the paper's figures."""
+        return "\n".join(format_tree(self.trace, self.task.env)) if self.trace else ""
+
+
+@runtime_checkable
+class UntracedDecider(Protocol):
+    """A decider that can also run a program by itself, faster, keeping no trace."""
+
+    def run(self, env: Env, call: Call) -> int:
+        """Run a program; return the number of steps."""
+        ...
+
+
+def run(
+    task: Task[Any, Any] | str,
+    problem: Any,
+    model: NPI | Decider | str | Path | None = None,
+    *,
+    engine: Literal["memo", "neural"] = "memo",
+    limits: Limits | None = None,
+    keep_trace: bool = True,
+    device: str | torch.device = "auto",
+) -> Run:
+    """Solve one problem with a learned program.
+
+    task        a `Task`, the name of a built-in one, or "FILE.py:NAME"
+    problem     a problem of the task, as `task.sample` draws them
+    model       an `NPI`, a folder, None for the model that comes with npi, or a decider, such as a compiled program
+    engine      "memo" queries the network once for each history, "neural" at every step; the decisions are the same
+    limits      bounds on steps and depth; by default twice the teacher's steps, and some more
+    keep_trace  without a trace, and without limits, a compiled program runs several times as fast
+    device      where a model that is loaded here runs
+
+    Raises `Runaway` if the run reaches a limit, and `BadInput` if the model has not learned the task.
+
+    >>> import npi
+    >>> done = npi.run("addition", ("96", "125"))
+    >>> done.answer, done.right
+    ('221', True)
+    >>> print(*done.tree.splitlines()[:4], sep="\\n")
+    ADD
+      ADD1
+        WRITE OUT 1
+        CARRY
+    """
+    if isinstance(model, Decider):
+        found, decider = tasks.find_task(task), model
+    else:
+        network = resolve_model(model, device)
+        found = learned_task(task, network)
+        neural = NeuralDecider(network, found.env)
+        decider = Memo(neural) if engine == "memo" else neural
+    try:
+        env = found.env.of(problem)
+    except (ValueError, TypeError, IndexError, KeyError) as error:
+        raise BadInput(f"{problem!r} is no problem of {found.name}: {error}") from error
+    if isinstance(model, UntracedDecider) and limits is None and not keep_trace:
+        return Run(found, problem, *_untraced(model, found, env), None)
+    trace = run_program(env, found.call, decider, limits or default_limits(found, problem))
+    return Run(found, problem, found.result(env), len(trace.decisions), trace)
+
+
+def _untraced(decider: UntracedDecider, task: Task[Any, Any], env: Env) -> tuple[Any, int]:
+    steps = decider.run(env, task.call)
+    return task.result(env), steps
+
+
+def default_limits(task: Task[Any, Any], problem: Any) -> Limits:
+    """The limits of a run if none are given."""
+    try:
+        steps = count_steps(task.env.of(problem), task.main, limits=TEACHER_LIMITS)
+    except Runaway as error:
+        raise BadInput(f"the teacher itself does not finish here ({error}): give limits, such as --max-steps") from error
+    return Limits(STEPS_RATIO * steps + STEPS_MORE)
