@@ -12,7 +12,7 @@ import torch
 
 from npi import tasks
 from npi.evaluation.baselines import BASELINES, Baseline, FitConfig, Network, correct, fit
-from npi.evaluation.judge import judge
+from npi.evaluation.score import score_problems
 from npi.language.memo import Memo
 from npi.language.task import Task
 from npi.network.model import NPI
@@ -76,7 +76,7 @@ def judge_npi(
         if run_up_to is not None and length > run_up_to:
             solved = sum(matches_teacher(model, task, problem) for problem in problems)
         else:
-            solved = judge(task, decider, problems).answers
+            solved = score_problems(task, decider, problems).answers
         yield {"length": length, "problems": count, "correct": solved}
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any, TypeVar
 
-from npi.evaluation.judge import interval
 from npi.evaluation.results import Run
+from npi.evaluation.score import interval
 
 Kind = TypeVar("Kind", bound=Hashable)
 COLOURS = ("#0b5394", "#6aa84f", "#cc4125", "#e69138", "#674ea7", "#666666")

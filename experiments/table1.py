@@ -12,8 +12,8 @@ from _tables import table, with_interval
 from npi import tasks
 from npi.cars.views import Car, render_all
 from npi.evaluation.experiment import Claim, Experiment
-from npi.evaluation.judge import judge
 from npi.evaluation.results import Run
+from npi.evaluation.score import score_problems
 from npi.language.memo import Memo
 from npi.network.checkpoint import load_model
 from npi.network.model import NPI
@@ -90,10 +90,10 @@ def scores(model: NPI, rows: Sequence[str], problems: int, count: int) -> Iterat
             }[rest[0]]
             for _ in render_all(list(dict.fromkeys(problem.car for problem in of))):
                 pass
-            score = judge(task, NeuralDecider(model, task.env), of)
+            score = score_problems(task, NeuralDecider(model, task.env), of)
         else:
             size = int(rest[0]) if rest else {"addition": 10}.get(name, 5)
-            score = judge(task, Memo(NeuralDecider(model, task.env)), task.test_problems(size, problems, 0))
+            score = score_problems(task, Memo(NeuralDecider(model, task.env)), task.test_problems(size, problems, 0))
         yield row, [score.answers, score.problems]
 
 

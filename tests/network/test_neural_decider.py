@@ -2,9 +2,13 @@
 
 import pytest
 
-from npi import BadInput, Limits, Memo, NeuralDecider, Trace, record, run_batch, run_program, tasks
-from npi.evaluation.judge import evaluate, interval
+from npi import BadInput, Limits, record, tasks
+from npi.evaluation.score import interval, score_sizes
+from npi.language.interpreter import run_batch, run_program
+from npi.language.memo import Memo
+from npi.language.trace import Trace
 from npi.network.model_fit import check_model_fits
+from npi.network.neural_decider import NeuralDecider
 
 
 def problems_of(task):
@@ -31,7 +35,7 @@ def test_single_batched_and_memoised_runs_are_the_teachers(shipped, name):
 @pytest.mark.parametrize(("name", "size"), [("addition", 500), ("sorting", 40)])
 def test_the_shipped_model_solves_large_problems(shipped, name, size):
     task = tasks.find(name, shipped.tasks[name])
-    [score] = evaluate(task, Memo(NeuralDecider(shipped, task.env)), [size], 12)
+    [score] = score_sizes(task, Memo(NeuralDecider(shipped, task.env)), [size], 12)
     assert (score.answers, score.traces, score.wrong) == (12, 12, ())
 
 
@@ -65,7 +69,7 @@ def test_evaluation_counts_what_is_wrong(shipped):
     broken = copy.deepcopy(shipped)
     with torch.no_grad():
         broken.keys.copy_(broken.keys.roll(1, 0))
-    [score] = evaluate(task, Memo(NeuralDecider(broken, task.env)), [6], 10)
+    [score] = score_sizes(task, Memo(NeuralDecider(broken, task.env)), [6], 10)
     assert score.traces == 0
     assert score.answers < 10
 

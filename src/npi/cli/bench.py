@@ -56,7 +56,7 @@ def evaluate(
         device: Where the network runs.
         json: Print the results as JSON.
     """
-    from npi.evaluation import judge as evaluation
+    from npi.evaluation import score as evaluation
 
     positive(problems=problems, **{f"sizes ({size})": size for size in sizes})
     known = find(task)
@@ -73,11 +73,11 @@ def evaluate(
         from npi.training.metrics import matches_teacher
 
         check_model_fits(network, known)
-        scores = evaluation.evaluate_frames(
+        scores = evaluation.score_frames(
             known, lambda problem: matches_teacher(network, known, problem), sizes, problems, seed
         )
     else:
-        scores = evaluation.evaluate(known, decider(network, known, engine), sizes, problems, seed)
+        scores = evaluation.score_sizes(known, decider(network, known, engine), sizes, problems, seed)
     for score in scores:
         took, began = time.monotonic() - began, time.monotonic()
         failed |= score.answers < score.problems

@@ -123,7 +123,7 @@ class Evaluate:
     def __call__(self) -> int:
         from npi.cars.views import render_all
         from npi.cli.progress import counted
-        from npi.evaluation.judge import interval, judge
+        from npi.evaluation.score import interval, score_problems
 
         positive(cars=self.cars)
         network = load(self.model or DEFAULT_MODEL, self.device)
@@ -136,7 +136,7 @@ class Evaluate:
         counted(((done, len(cars)) for done in render_all(cars)), "rendering cars")
         network_decides = decider(network, task, "neural")  # one for all: it remembers the pictures it has looked at
         for what, problems in sets:
-            score = judge(task, network_decides, problems)
+            score = score_problems(task, network_decides, problems)
             bounds = interval(score.answers, score.problems)
             rows.append({"what": what, **asdict(score), "wrong": [str(p) for p in score.wrong], "answers_95": bounds})
             if not self.json:

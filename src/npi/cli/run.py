@@ -28,7 +28,7 @@ def demo(*, json: bool = False) -> int:
     Args:
         json: Print the results as JSON.
     """
-    from npi.evaluation.judge import evaluate
+    from npi.evaluation.score import score_sizes
     from npi.language.interpreter import run_program
 
     model = load(DEFAULT_MODEL, "auto")
@@ -46,7 +46,7 @@ def demo(*, json: bool = False) -> int:
             print(f"{got}\n")
     for name, size in (("addition", 500), ("sorting", 25)):
         task = taught(model, name, tasks.find(name))
-        for score in evaluate(task, decider(model, task, "memo"), [size], 10):
+        for score in score_sizes(task, decider(model, task, "memo"), [size], 10):
             out["scores"].append({"task": name, **asdict(score)})
             if not json:
                 what = "digits" if name == "addition" else "elements"

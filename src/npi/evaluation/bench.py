@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from npi import tasks
-from npi.evaluation.judge import Score, evaluate
 from npi.evaluation.processes import processes
 from npi.evaluation.provability import Proof, prove
+from npi.evaluation.score import Score, score_sizes
 from npi.evaluation.speed import Row, rates, startup, timed
 from npi.evaluation.teachability import Attempt, exercises, random_programs
 from npi.language.memo import Memo
@@ -159,7 +159,7 @@ def _trial(name: str, teacher: str, seed: int, judged: bool, device: str, worker
     if judged:
         decider = Memo(NeuralDecider(training.ema_model, task.env))
         for size, problems in SIZES[name, teacher]:
-            scores += evaluate(task, decider, [size], problems)
+            scores += score_sizes(task, decider, [size], problems)
     return Trial(name, teacher, seed, len(training.dataset), recording, took, training.updates, tuple(scores))
 
 
