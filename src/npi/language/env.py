@@ -86,7 +86,7 @@ class Env(ABC):
 
 
 def _ranges(cls: type, method: str, hints: dict[str, Any]) -> dict[str, int]:
-    sizes = {}
+    sizes: dict[str, int] = {}
     for name, hint in hints.items():
         found = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, range)]
         if not found or found[0] != range(len(found[0])) or not len(found[0]):

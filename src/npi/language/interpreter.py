@@ -76,7 +76,8 @@ def run_batch(envs: Sequence[Env], call: Call, decider: Decider, limits: Limits 
     live = [interpret(env, trace, decider, limits) for env, trace in zip(envs, traces, strict=True)]
     answers: list[Reply | None] = [None] * len(live)  # None starts a generator
     while live:
-        waiting, queries = [], []
+        waiting: list[Generator[Query, Reply, None]] = []
+        queries: list[Query] = []
         for interpreter, answer in zip(live, answers, strict=True):
             try:
                 queries.append(interpreter.send(answer))  # pyright: ignore[reportArgumentType]

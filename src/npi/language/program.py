@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast, overload, runtime_checkable
@@ -124,7 +124,7 @@ ACT = act.name
 
 
 @contextmanager
-def handle_calls(watcher: CallHandler) -> Iterator[None]:
+def handle_calls(watcher: CallHandler) -> Generator[None, None, None]:
     """While this lasts, calls of programs on the watcher's environment are handed to the watcher."""
     token = _recorder.set(watcher)
     try:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar  # with defaults, which typing has from Python 3.13 on
 
 from npi.language.env import Env
 from npi.language.program import Call, Frame, Program
 from npi.language.record import record
 from npi.language.trace import Limits
 
-Problem = TypeVar("Problem")
-Answer = TypeVar("Answer")
+# A plain `Task` means `Task[Any, Any]`.
+Problem = TypeVar("Problem", default=Any)
+Answer = TypeVar("Answer", default=Any)
 
 
 @dataclass(frozen=True)
