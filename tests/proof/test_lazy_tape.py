@@ -1,4 +1,4 @@
-"""Lazy tapes stand for concrete ones: whatever happens on a tape can happen on its sketch."""
+"""Lazy tapes cover concrete ones: whatever happens on a tape can happen on its abstract tape."""
 
 from typing import Any
 
@@ -21,42 +21,42 @@ KINDS = [
 ACTIONS = st.tuples(st.sampled_from(["move", "write", "read", "ends", "forget"]), st.integers(-1, 3), st.integers(0, 1))
 
 
-class Guide:
-    """An oracle that is made to agree with a concrete tape: it looks for choices under which both show the same."""
+class Follower:
+    """A concrete tape, and all abstract tapes that have agreed with it so far."""
 
-    def __init__(self, kind, cells, show=None):
-        show = show or look
-        self.kind, self.actions = kind, []
+    def __init__(self, kind, cells, observe=None):
+        observe = observe or observe_cells
+        self.kind = kind
         self.tape = kind.tape(cells)
-        self.states = set()  # every state in which a sketch that has agreed so far may be
-        for sketch in every(lambda oracle: LazyTape.first(kind, oracle, {})):
-            self.states |= {state for state, shown in self.after(sketch, show) if shown == show(self.tape, kind)}
+        self.states = set()  # abstract tapes under which every observation so far is possible
+        for initial in all_outcomes(lambda oracle: LazyTape.initial(kind, oracle, {})):
+            self.states |= {state for state, shown in self.after(initial, observe) if shown == observe(self.tape, kind)}
         assert self.states
 
-    def after(self, sketch, do):
-        """All that may come of doing something, and what each shows."""
+    def after(self, state, action):
+        """Every abstract tape that an action may lead to, and what it shows."""
 
         def run(oracle):
-            tape = LazyTape(self.kind, oracle, sketch)
-            shown = do(tape, self.kind)
+            tape = LazyTape(self.kind, oracle, state)
+            shown = action(tape, self.kind)
             return tape, shown
 
-        for tape, shown in every(run):
-            yield full(tape), shown
+        for tape, shown in all_outcomes(run):
+            yield nothing_forgotten(tape), shown
 
     def do(self, action):
         expected = action(self.tape, self.kind)
         states = set()
-        for sketch in self.states:
-            states |= {state for state, shown in self.after(sketch, action) if shown == expected}
+        for before in self.states:
+            states |= {state for state, shown in self.after(before, action) if shown == expected}
         self.states = states
-        assert states, "the concrete tape did what no sketch could"
+        assert states, "no abstract tape could do what the concrete one did"
 
     def forget(self):
-        self.states = {LazyTape(self.kind, Oracle(), state).sketch() for state in self.states}
+        self.states = {LazyTape(self.kind, Oracle(), state).abstract() for state in self.states}
 
 
-def every(run):
+def all_outcomes(run):
     oracle = Oracle()
     while True:
         yield run(oracle)
@@ -64,86 +64,86 @@ def every(run):
             return
 
 
-def full(tape):
-    """All of a lazy tape, with nothing forgotten."""
+def nothing_forgotten(tape):
+    """The abstract state of a lazy tape, with all cells and symbols."""
     hidden = {name.removeprefix("_LazyTape__"): getattr(tape, name) for name in dir(tape) if "LazyTape__" in name}
     greater = tuple(sorted((first, second, known) for (first, second), known in hidden["greater"].items()))
     cells, gaps, heads = (tuple(hidden[name]) for name in ("cells", "gaps", "heads"))
-    return AbstractTape(cells, gaps, heads, hidden["tail"], greater, hidden["noted"], hidden["more"])
+    return AbstractTape(cells, gaps, heads, hidden["tail"], greater, hidden["spans"], hidden["maybe_more"])
 
 
-def look(tape, kind):
+def observe_cells(tape, kind):
     return tuple((tape.read(h), tape.at_start(h), tape.at_last(h)) for h in range(kind.heads))
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @settings(max_examples=120, deadline=None)
 @given(cells=st.lists(st.integers(0, 2), min_size=1, max_size=6), actions=st.lists(ACTIONS, max_size=14))
-def test_what_happens_on_a_tape_can_happen_on_its_sketch(kind, cells, actions):
+def test_what_happens_on_a_tape_can_happen_on_its_abstract_tape(kind, cells, actions):
     if kind.beyond is not None:  # the symbols of a problem, then blanks for ever
         cells = [cell for cell in cells if cell != kind.beyond] or [1 if kind.beyond != 1 else 0]
-    guide = Guide(kind, cells if kind.given else [])
+    follower = Follower(kind, cells if kind.given else [])
     for what, value, head in actions:
         head = min(head, kind.heads - 1)
         if what == "forget":
-            guide.forget()
+            follower.forget()
         elif what == "read":
-            guide.do(look)
+            follower.do(observe_cells)
         elif what == "ends":
-            guide.do(lambda tape, _, head=head: (tape.at_start(head), tape.at_last(head)))
+            follower.do(lambda tape, _, head=head: (tape.at_start(head), tape.at_last(head)))
         else:
 
             def act(tape, kind, what=what, value=value, head=head):
                 getattr(tape, what)(value, head)
-                return look(tape, kind)
+                return observe_cells(tape, kind)
 
-            guide.do(act)
+            follower.do(act)
 
 
-HELD = [
+SORTABLE = [
     TapeKind(symbols=None, heads=2),
     TapeKind(symbols=None, heads=3, far=(2,), drawn=0),
     TapeKind(symbols=None, heads=3, far=(2,), home="right"),
 ]
-PLACES = ["move", "swap", "jump", "push", "pop", "forget"]
+OPERATIONS = ["move", "swap", "jump", "push", "pop", "forget"]
 
 
-def look_at_places(tape, kind):
+def observe_places(tape, kind):
     heads = range(kind.heads)
     pairs = [(tape.greater(h, o), tape.same(h, o)) for h in heads for o in heads]
     return tape.empty(), pairs, [(tape.at_start(h), tape.at_last(h)) for h in heads]
 
 
-@pytest.mark.parametrize("kind", HELD, ids=str)
+@pytest.mark.parametrize("kind", SORTABLE, ids=str)
 @settings(max_examples=60, deadline=None)
 @given(
     cells=st.lists(st.integers(0, 9), min_size=1, max_size=5),
-    actions=st.lists(st.tuples(st.sampled_from(PLACES), st.integers(0, 2), st.integers(0, 2)), max_size=6),
+    actions=st.lists(st.tuples(st.sampled_from(OPERATIONS), st.integers(0, 2), st.integers(0, 2)), max_size=6),
 )
-def test_what_is_compared_swapped_and_noted_on_a_tape_can_be_on_its_sketch(kind, cells, actions):
-    guide = Guide(kind, cells, look_at_places)
+def test_comparisons_swaps_and_spans_on_a_tape_are_possible_on_its_abstract_tape(kind, cells, actions):
+    follower = Follower(kind, cells, observe_places)
     for what, first, second in actions:
         if what == "forget":
-            guide.forget()
+            follower.forget()
             continue
         head, other = min(first, kind.heads - 1), min(second, kind.heads - 1)
 
         def act(tape, kind, what=what, head=head, other=other):
-            getattr(tape, what)(head, other)  # a direction and a head, to move; two heads, for all else
-            return look_at_places(tape, kind)
+            getattr(tape, what)(head, other)  # move takes a direction and a head, the others two heads
+            return observe_places(tape, kind)
 
-        guide.do(act)
+        follower.do(act)
 
 
-def test_what_can_only_be_compared_cannot_be_read():
+def test_values_that_can_only_be_compared_cannot_be_read():
     for tape in (
-        HELD[0].tape(["b", "a"]),
-        LazyTape(HELD[0], Oracle(), AbstractTape((None,), (False, True), (0, 0), "end")),
+        SORTABLE[0].tape(["b", "a"]),
+        LazyTape(SORTABLE[0], Oracle(), AbstractTape((None,), (False, True), (0, 0), "end")),
     ):
         with pytest.raises(TypeError, match="compared and swapped, not read"):
             tape.read()
         tape.write(1)
-    words = HELD[0].tape(["b", "a"])
+    words = SORTABLE[0].tape(["b", "a"])
     words.move(RIGHT, 1)
     assert words.greater(0, 1)
     words.swap(0, 1)
@@ -152,30 +152,32 @@ def test_what_can_only_be_compared_cannot_be_read():
 
 
 def test_the_check_above_can_fail():
-    """A lazy tape that forgets to leave an end open is found out."""
+    """An abstract tape that covers tapes of one cell alone does not cover one of three cells."""
     kind = TapeKind(symbols=2)
-    guide = Guide(kind, [0, 1, 1])
-    guide.states = {AbstractTape((0,), (False, False), (0,), "end")}
-    with pytest.raises(AssertionError, match="no sketch could"):
-        guide.do(lambda tape, _: (tape.move(RIGHT), tape.at_last()))
+    follower = Follower(kind, [0, 1, 1])
+    follower.states = {AbstractTape((0,), (False, False), (0,), "end")}
+    with pytest.raises(AssertionError, match="no abstract tape could"):
+        follower.do(lambda tape, _: (tape.move(RIGHT), tape.at_last()))
 
 
-def test_an_oracle_goes_all_ways_once():
-    ways = list(every(lambda oracle: (a := oracle.choose(2), oracle.choose(3) if a else 0, oracle.choose(1))))
-    assert ways == [(0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 2, 0)]
+def test_an_oracle_tries_every_combination_once():
+    combinations = list(
+        all_outcomes(lambda oracle: (a := oracle.choose(2), oracle.choose(3) if a else 0, oracle.choose(1)))
+    )
+    assert combinations == [(0, 0, 0), (1, 0, 0), (1, 1, 0), (1, 2, 0)]
 
 
-def test_a_sketch_keeps_what_is_near_and_forgets_the_rest():
+def test_an_abstract_tape_keeps_what_is_near_a_head_and_forgets_the_rest():
     kind = TapeKind(symbols=5, near=0)
     tape = LazyTape(kind, Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end"))
-    assert tape.sketch() == AbstractTape((None, 4), (True, False, False), (1,), "end")
+    assert tape.abstract() == AbstractTape((None, 4), (True, False, False), (1,), "end")
     tape = LazyTape(TapeKind(symbols=5, near=2), Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end"))
-    assert tape.sketch() == AbstractTape((2, 3, 4), (True, False, False, False), (2,), "end")
+    assert tape.abstract() == AbstractTape((2, 3, 4), (True, False, False, False), (2,), "end")
     tape = LazyTape(kind, Oracle(), AbstractTape((1, 2), (False, True, False), (1,), "end"))
-    assert tape.sketch() == AbstractTape((2,), (True, False), (0,), "end")
+    assert tape.abstract() == AbstractTape((2,), (True, False), (0,), "end")
 
 
-def test_a_lazy_tape_has_no_more_to_offer_than_reading_writing_and_moving():
+def test_a_lazy_tape_has_the_methods_of_a_tape_alone():
     tape: Any = LazyTape(TapeKind(symbols=2), Oracle(), AbstractTape((None,), (False, True), (0,), "end"))
     for forbidden in (len, iter, lambda t: t[0], lambda t: t.contents(), lambda t: t.cells):
         with pytest.raises((TypeError, AttributeError)):

@@ -1,7 +1,8 @@
-"""Proofs: everything a run can meet is explored, and every difference is found."""
+"""Proofs: exploration finds every history that a run can have, and comparison finds every wrong decision."""
 
 import copy
 import json
+import re
 from dataclasses import replace
 from itertools import cycle, product
 from random import Random
@@ -12,13 +13,18 @@ import torch
 from samples.graphs import graphs
 from torch.nn.functional import one_hot
 
-from npi import NPI, Call, Env, GraphKind, ModelConfig, act, program, tasks
+from npi import NPI, Env, GraphKind, Limits, act, program, record, tasks
 from npi.errors import NotProvable
+from npi.language.interpreter import run_batch
+from npi.language.program import Call
 from npi.language.tape import LEFT, RIGHT, TapeKind
+from npi.language.trace import Trace
 from npi.network.checkpoint import save_model
 from npi.network.decision import Logits
+from npi.network.model import ModelConfig
+from npi.network.neural_decider import NeuralDecider
 from npi.network.pretrained import DEFAULT_MODEL
-from npi.proof.compare import compare
+from npi.proof.compare import compare_histories
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
 from npi.tasks.sorting import SortingPad
@@ -50,8 +56,8 @@ def small_problems(name):
     ("name", "least"),
     [("addition", 3_000), ("sorting", 3_000), ("bubblesort", 50), ("quicksort", 50), ("toposort", 27)],
 )
-def test_no_run_leaves_what_was_explored(explored, name, least):
-    """Every history of all small problems and of ten thousand random ones."""
+def test_every_history_of_a_run_is_explored(explored, name, least):
+    """On all small problems, and on ten thousand random ones."""
     task, histories, rng = tasks.find(name), explored[name].histories, Random(3)
     met = set()
     for problem in small_problems(name) + [task.sample(rng, rng.randint(1, 7)) for _ in range(10_000)]:
@@ -59,41 +65,41 @@ def test_no_run_leaves_what_was_explored(explored, name, least):
             for frame in recording:
                 if frame not in met:
                     met.add(frame)
-                    for node, step in zip(histories.walk(frame), frame.steps, strict=True):
+                    for node, step in zip(histories.nodes_of(frame), frame.steps, strict=True):
                         assert node is not None, (problem, frame)
                         assert histories.decision[node] == step.decision
     assert len(met) > least
 
 
 @pytest.mark.parametrize("name", ["addition", "sorting"])
-def test_the_model_that_ships_is_proved(explored, shipped, name):
-    result = compare(shipped, tasks.find(name), explored[name].histories)
+def test_the_shipped_model_is_proved(explored, shipped, name):
+    result = compare_histories(shipped, tasks.find(name), explored[name].histories)
     assert result.proved
     assert result.histories == len(explored[name].histories) > 20_000
 
 
 @pytest.mark.parametrize("name", ["addition", "sorting"])
 def test_every_planted_fault_is_found(explored, shipped, name):
-    """Two hundred histories that runs meet, one at a time with another decision of the teacher's: all are noticed."""
+    """The teacher's decision is changed after one of 200 histories of runs at a time. The comparison notices each."""
     task, histories = tasks.find(name), explored[name].histories
     rng = Random(8)
     met = set()
     while len(met) < 2_000:
         for frame in task.demonstrate(task.sample(rng, rng.randint(1, 8)))[0]:
-            met |= {node for node in histories.walk(frame) if node is not None}
+            met |= {node for node in histories.nodes_of(frame) if node is not None}
     decisions = list(dict.fromkeys(histories.decision))
     for node in rng.sample(sorted(met), 200):
         right = histories.decision[node]
-        # What the network is compared with is changed, not the network: one history, one decision.
-        one = copy.copy(histories)
-        one.decision = list(histories.decision)
-        one.decision[node] = rng.choice([decision for decision in decisions if decision != right])
-        only = _branch(one, node)
-        assert compare(shipped, task, only).wrong == (len(only) - 1,)
+        # A change of the network would change many decisions, so one decision of the teacher is changed instead.
+        changed = copy.copy(histories)
+        changed.decision = list(histories.decision)
+        changed.decision[node] = rng.choice([decision for decision in decisions if decision != right])
+        only = _branch(changed, node)
+        assert compare_histories(shipped, task, only).wrong == (len(only) - 1,)
 
 
-class Told(NPI):
-    """A network that decides after each history as it is told; what it remembers is the node it has come to."""
+class TableNetwork(NPI):
+    """A network that looks its decisions up in a list. Its LSTM state holds the node of the history."""
 
     def __init__(self, task, histories):
         config = ModelConfig.of([task.env], lstm_width=1, lstm_layers=1)
@@ -102,15 +108,15 @@ class Told(NPI):
 
     def step(self, env, observation, args, programs, state, image_features=None):
         nodes = []
-        for row, known in enumerate(state[0][0, :, 0].int().tolist()):
+        for row, parent in enumerate(state[0][0, :, 0].int().sub(1).tolist()):  # -1 in the zero state
             call = Call(self.programs[programs[row]], tuple(args[row].tolist()))
-            nodes.append(self.histories.children[known - 1 if known else call, tuple(observation[row].tolist())])
+            nodes.append(self.histories.children[call if parent < 0 else parent, tuple(observation[row].tolist())])
         decided = [self.decision[node] for node in nodes]
         calls = [call or Call("ACT") for call in decided]
-        said = [torch.tensor([self.programs.index(call.program) for call in calls])]
-        said += torch.tensor([call.args for call in calls]).T
+        chosen = [torch.tensor([self.programs.index(call.program) for call in calls])]
+        chosen += torch.tensor([call.args for call in calls]).T
         sizes = (len(self.programs), *self.config.argument_sizes)
-        program, *args = (one_hot(which, size).float() for which, size in zip(said, sizes, strict=True))
+        program, *args = (one_hot(which, size).float() for which, size in zip(chosen, sizes, strict=True))
         stop = torch.tensor([1.0 if call is None else -1.0 for call in decided])
         after = torch.tensor(nodes)[None, :, None] + 1.0
         return Logits(stop, program, tuple(args)), (after, after)
@@ -118,24 +124,24 @@ class Told(NPI):
 
 @pytest.mark.parametrize("name", ["bubblesort", "quicksort", "toposort"])
 def test_every_fault_planted_in_decisions_is_found(explored, name):
-    """Two hundred times another decision after one history that runs meet; there are fewer histories than that."""
+    """The network's decision is changed after one history of a run at a time, 200 times."""
     task, histories = tasks.find(name), explored[name].histories
-    network, rng = Told(task, histories), Random(8)
-    assert compare(network, task, histories).proved
-    met = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.walk(f)}
+    network, rng = TableNetwork(task, histories), Random(8)
+    assert compare_histories(network, task, histories).proved
+    met = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.nodes_of(f)}
     if name == "toposort":
-        assert met == set(range(len(histories)))  # nothing was explored that no run meets
+        assert met == set(range(len(histories)))  # exploration finds no history that no run has
     actions = [Call("ACT", args) for args in product(*map(range, task.env.argument_sizes()))]
     decisions = dict.fromkeys([*histories.decision, *actions, *histories.call])
     faults = [(node, wrong) for node in sorted(met) for wrong in decisions if wrong != histories.decision[node]]
     for node, wrong in rng.sample(faults, 200):
         network.decision[node] = wrong
-        assert compare(network, task, histories).wrong == (node,)
+        assert compare_histories(network, task, histories).wrong == (node,)
         network.decision[node] = histories.decision[node]
 
 
 def _branch(histories, node):
-    """The histories on the way to a node, alone: asking about the others again would only take time."""
+    """The histories on the path to a node, alone, which saves the time to compare all others."""
     nodes = [node]
     while histories.parent[nodes[0]] >= 0:
         nodes.insert(0, histories.parent[nodes[0]])
@@ -149,23 +155,21 @@ def test_a_network_that_is_wrong_somewhere_has_a_counterexample(explored, shippe
     task, model = tasks.find("sorting"), copy.deepcopy(shipped)
     rows = model.get_parameter("encoders.SortingPad.rows.weight")
     with torch.no_grad():
-        rows[[3, 8]] = rows[[8, 3]]  # it takes a 3 for an 8, and the other way round, under pointer 1
-    result = compare(model, task, explored["sorting"].histories)
+        rows[[3, 8]] = rows[[8, 3]]  # it confuses 3 and 8 under pointer 1
+    result = compare_histories(model, task, explored["sorting"].histories)
     assert not result.proved
     found = counterexample(task, explored["sorting"].histories, result.wrong)
     assert found is not None
-    from npi import Limits, NeuralDecider, Trace, record, run_batch
-
     (trace,) = run_batch([task.env.of(found.problem)], task.call, NeuralDecider(model, task.env), Limits(5_000))
     assert trace != Trace.of(record(task.env.of(found.problem), task.main))
-    assert counterexample(task, explored["sorting"].histories, [], tries=20) is None
+    assert counterexample(task, explored["sorting"].histories, [], max_problems=20) is None
 
 
-def test_a_network_that_says_no_numbers_is_not_proved(explored, shipped):
+def test_a_network_whose_logits_are_not_numbers_is_not_proved(explored, shipped):
     model = copy.deepcopy(shipped)
     with torch.no_grad():
         model.args_head.bias[:] = torch.nan
-    result = compare(model, tasks.find("sorting"), explored["sorting"].histories)
+    result = compare_histories(model, tasks.find("sorting"), explored["sorting"].histories)
     assert (result.margin, result.proved) == (0.0, False)
 
 
@@ -177,25 +181,25 @@ def test_a_loop_cannot_be_proved():
 
 
 def test_a_task_without_tapes_cannot_be_proved():
-    with pytest.raises(NotProvable, match="does not say which tapes"):
+    with pytest.raises(NotProvable, match="does not declare its tapes"):
         Exploration(tasks.find("cars"))
 
 
-class Sees(NamedTuple):
+class Nothing(NamedTuple):
     end: Annotated[int, range(2)]
 
 
-def test_an_environment_that_looks_at_its_tapes_when_it_is_made_is_refused():
+def test_an_environment_that_reads_its_tapes_in_its_constructor_is_refused():
     class Early(SortingPad):
         def __init__(self, array, count):
             super().__init__(array, count)
             array.read(0)
 
-    with pytest.raises(NotProvable, match="looked at by observe and act alone"):
+    with pytest.raises(NotProvable, match="only observe and act may use"):
         Exploration(replace(tasks.find("sorting"), env=Early))
 
 
-def test_an_environment_that_goes_around_its_tapes_is_caught():
+def test_an_environment_that_keeps_state_beside_its_tapes_is_refused():
     class Counting(SortingPad):
         def act(self, op: int, pointer: int, direction: int, /) -> None:
             super().act(op, pointer, direction)
@@ -208,7 +212,7 @@ def test_an_environment_that_goes_around_its_tapes_is_caught():
     class Logging(SortingPad):
         def __init__(self, array, count):
             super().__init__(array, count)
-            self.log = []  # changed in place, it would always equal itself
+            self.log = []  # a list that is changed in place always equals itself
 
     with pytest.raises(NotProvable, match="keeps log beside its tapes"):
         for _ in Exploration(replace(tasks.find("sorting"), env=Logging)).run():
@@ -231,7 +235,7 @@ def test_an_environment_that_goes_around_its_tapes_is_caught():
             pass
 
 
-def test_a_teacher_that_reads_what_is_not_shown_is_caught():
+def test_a_teacher_that_depends_on_more_than_its_observations_is_refused():
     line = TapeKind(symbols=1)
 
     class Line(Env):
@@ -246,35 +250,35 @@ def test_a_teacher_that_reads_what_is_not_shown_is_caught():
         def tapes(cls):
             return (line,)
 
-        def observe(self) -> Sees:
-            return Sees(0)
+        def observe(self) -> Nothing:
+            return Nothing(0)
 
         def act(self, a: Annotated[int, range(2)], b: Annotated[int, range(1)], c: Annotated[int, range(1)], /) -> None:
             self.tape.move(a)
 
     @program
-    def look(env):
+    def reads(env):
         if not env.tape.at_last():
             act(env, RIGHT)
-            look(env)
+            reads(env)
 
-    moods = cycle((LEFT, RIGHT, RIGHT))
+    directions = cycle((LEFT, RIGHT, RIGHT))
 
     @program
-    def moody(env):
-        act(env, next(moods))
-        moody(env)
+    def varies(env):
+        act(env, next(directions))
+        varies(env)
 
-    task = replace(tasks.find("sorting"), env=Line, main=look)
-    with pytest.raises(NotProvable, match="looked at by observe and act alone"):
+    task = replace(tasks.find("sorting"), env=Line, main=reads)
+    with pytest.raises(NotProvable, match="only observe and act may use"):
         for _ in Exploration(task).run():
             pass
     with pytest.raises(NotProvable, match="after the same observations"):
-        for _ in Exploration(replace(task, main=moody)).run():
+        for _ in Exploration(replace(task, main=varies)).run():
             pass
 
 
-def test_tapes_and_graphs_go_together(explored):
+def test_an_environment_may_have_tapes_and_graphs(explored):
     line = TapeKind(symbols=2)
 
     class Both(GraphPad):
@@ -291,14 +295,14 @@ def test_tapes_and_graphs_go_together(explored):
             self.tape.move(RIGHT)
 
     exploration = Exploration(replace(tasks.find("toposort"), env=Both))
-    assert len(list(exploration.first_states())) == 2  # a tape of one cell, or of more
+    assert len(list(exploration.initial_states())) == 2  # a tape of one cell, or of more
     for _ in exploration.run():
         pass
     assert len(exploration.summaries) > len(explored["toposort"].summaries)
-    assert len(exploration.histories) == len(explored["toposort"].histories)  # nothing is seen of the tape
+    assert len(exploration.histories) == len(explored["toposort"].histories)  # the environment does not show the tape
 
 
-def test_the_command_certifies_and_checks(npi, tmp_path, shipped):
+def test_the_command_writes_and_checks_certificates(npi, tmp_path, shipped):
     file = tmp_path / "sorting.json"
     code, out, _ = npi("verify", "sorting", "--certificate", file)
     assert code == 0
@@ -306,13 +310,13 @@ def test_the_command_certifies_and_checks(npi, tmp_path, shipped):
     code, out, _ = npi("verify", "sorting", "--check", file, "--json")
     assert (code, json.loads(out)["differences"]) == (0, [])
     other = tmp_path / "other"
-    leaky = copy.deepcopy(shipped)
+    altered = copy.deepcopy(shipped)
     with torch.no_grad():
-        leaky.end_head.bias += 1e-4
-    save_model(leaky, other)
+        altered.end_head.bias += 1e-4
+    save_model(altered, other)
     code, out, _ = npi("verify", "sorting", "--check", file, "--model", other)
     assert code == 1
-    assert "the weights are other ones" in out
+    assert "the weights differ" in out
     edited = json.loads(file.read_text()) | {"histories": 1, "source": "0" * 64}
     file.write_text(json.dumps(edited))
     code, out, _ = npi("verify", "sorting", "--check", file)
@@ -321,7 +325,7 @@ def test_the_command_certifies_and_checks(npi, tmp_path, shipped):
     assert "histories is 27" in out
 
 
-def test_a_failed_proof_shows_where(npi, tmp_path, shipped):
+def test_a_failed_proof_shows_a_history_and_a_problem(npi, tmp_path, shipped):
     broken = copy.deepcopy(shipped)
     with torch.no_grad():
         rows = broken.get_parameter("encoders.SortingPad.rows.weight")
@@ -330,20 +334,25 @@ def test_a_failed_proof_shows_where(npi, tmp_path, shipped):
     code, out, _ = npi("verify", "sorting", "--model", tmp_path / "m", "--certificate", tmp_path / "c.json")
     assert code == 1
     assert "a problem that shows it" in out
-    assert "where the teacher decides" in out
+    assert re.search(r"in \w+ the teacher .+ and the network .+, after observing:", out)
     assert not (tmp_path / "c.json").exists()
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
-    [('{"format": 1', "only a part of one"), ("[]", "no certificate of this version"), ('{"a": 1}', "no certificate")],
+    ("content", "message"),
+    [
+        ('{"format": 1', "only a part of one"),
+        ("[]", "not a certificate of this version: it is not a JSON object"),
+        ('{"a": 1}', "not a certificate of this version: it lacks calls"),
+        ('{"a": 1}', "it has the unknown fields a"),
+    ],
 )
-def test_bad_certificates(npi, tmp_path, content, says):
+def test_bad_certificates(npi, tmp_path, content, message):
     file = tmp_path / "c.json"
     file.write_text(content)
     code, _, err = npi("verify", "sorting", "--check", file)
     assert code == 2
-    assert says in err
+    assert message in err
 
 
 def test_other_bad_input(npi, tmp_path):

@@ -1,7 +1,7 @@
-"""Certificates: what was proved of which weights, by which teacher, so that it can be checked again.
+"""Certificates: a record of a proof, by which the proof can be repeated and compared.
 
-A certificate is JSON. It names the weights, the sources of the task and of the proof, and what was explored, each by a
-hash; a change of any of them is found when the proof is repeated.
+A certificate is a JSON file. It holds hashes of the weights, of the task's source, of the code that the proof rests on
+and of the reachable histories. Repeating the proof computes them again, so a change of any of them is noticed.
 """
 
 from __future__ import annotations
@@ -27,61 +27,67 @@ from npi.proof.explore import Exploration
 from npi.proof.histories import Histories
 
 FORMAT = 1
-# The rooms that the proof rests on: every module in them is part of the certificate.
-PROOF = ("language", "network", "proof")
+# The folders of src/npi that the proof rests on. The certificate's hash of the code covers every module in them.
+PROOF_ROOMS = ("language", "network", "proof")
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """That a model runs a task as its teacher does, on problems of every size."""
+    """A proof that a model runs a task as its teacher does, on problems of every size."""
 
     format: int
     task: str
     teacher: str
-    weights: str  # sha256 of every tensor, with the programs' names and generations
-    source: str  # of the files that hold the environment and the teacher
-    proof: str  # of the files that the proof rests on
-    histories: int
-    calls: int  # pairs of a call and a state in which it is entered
-    explored: str  # of all histories, and the decision after each
-    margin: float  # the smallest lead of a choice over the next, in logits
-    margin_needed: float
+    # SHA-256 of every tensor, the model's configuration, and the programs' names and generations.
+    weights: str
+    source: str  # SHA-256 of the files that define the environment and the teacher
+    proof: str  # SHA-256 of the modules in PROOF_ROOMS
+    histories: int  # reachable histories
+    calls: int  # pairs of a call and an abstract state in which it is entered
+    explored: str  # SHA-256 of the reachable histories and the decision after each
+    margin: float  # the smallest margin of a decision, in logits
+    margin_needed: float  # the smallest margin that the proof accepts
+    # Versions.
     npi: str
     torch: str
     python: str
 
     def differences(self, other: Certificate) -> list[str]:
-        """What this one says that another does not; versions and the last digits of the margin may differ."""
-        told = {
-            "weights": "the weights are other ones",
+        """How another certificate differs from this one, in words; empty if it confirms it.
+
+        Versions may differ. Margins may differ by less than MARGIN, as rounding does between machines.
+        """
+        messages = {
+            "weights": "the weights differ",
             "source": "the task's source has changed",
-            "proof": "the code of the proof has changed",
-            "explored": "what is explored has changed",
+            "proof": "the code that the proof rests on has changed",
+            "explored": "the reachable histories have changed",
         }
         found = []
-        for name in ("format", "task", "teacher", *told, "histories", "calls", "margin_needed"):
-            mine, its = getattr(self, name), getattr(other, name)
-            if mine != its:
-                found.append(told.get(name) or f"{name} is {its}, not {mine}")
+        for name in ("format", "task", "teacher", *messages, "histories", "calls", "margin_needed"):
+            expected, actual = getattr(self, name), getattr(other, name)
+            if expected != actual:
+                found.append(messages.get(name) or f"{name} is {actual}, not {expected}")
         if abs(self.margin - other.margin) > MARGIN:
             found.append(f"the margin is {other.margin:.4f}, not {self.margin:.4f}")
         return found
 
 
 def certify(model: NPI, task: Task, exploration: Exploration, comparison: Comparison) -> Certificate:
+    """The certificate of a proof that succeeded."""
     if not comparison.proved:
-        raise ValueError("there is nothing to certify: the proof failed")
+        raise ValueError("the proof failed, so there is nothing to certify")
     sources = {inspect.getfile(thing) for thing in (task.env, *(p.function for p in exploration.programs()))}
     return Certificate(
         FORMAT,
         task.name,
         task.teacher,
-        _weights(model),
-        _files(Path(source) for source in sources),
-        _files(path for room in PROOF for path in (Path(__file__).parents[1] / room).glob("*.py")),
+        _hash_weights(model),
+        _hash_files(Path(source) for source in sources),
+        _hash_files(path for room in PROOF_ROOMS for path in (Path(__file__).parents[1] / room).glob("*.py")),
         comparison.histories,
         len(exploration.summaries),
-        _explored(exploration.histories),
+        _hash_histories(exploration.histories),
         comparison.margin,
         MARGIN,
         __version__,
@@ -96,22 +102,30 @@ def save_certificate(certificate: Certificate, path: Path) -> None:
 
 def load_certificate(path: Path) -> Certificate:
     if not path.is_file():
-        raise BadInput(f"there is no certificate {path}")
+        raise BadInput(f"there is no certificate {path}: write one with npi verify TASK --certificate {path}")
     try:
         read: Any = json.loads(path.read_text())
     except (ValueError, OSError) as error:
-        raise BadInput(f"{path} is no certificate, or only a part of one ({error}): make it anew") from error
-    wanted = {f.name: {"int": int, "str": str, "float": (int, float)}[str(f.type)] for f in fields(Certificate)}
-    if not isinstance(read, dict) or set(read) != set(wanted):
-        odd = sorted(set(wanted) ^ set(read)) if isinstance(read, dict) else ["all of it"]
-        raise BadInput(f"{path} is no certificate of this version: {', '.join(odd)} should or should not be there")
-    for name, kind in wanted.items():
+        raise BadInput(
+            f"{path} is not a certificate, or only a part of one ({error}): write it again with npi verify"
+        ) from error
+    types = {f.name: {"int": int, "str": str, "float": (int, float)}[str(f.type)] for f in fields(Certificate)}
+    if not isinstance(read, dict) or set(read) != set(types):
+        raise BadInput(f"{path} is not a certificate of this version: {_wrong_fields(read, set(types))}")
+    for name, kind in types.items():
         if not isinstance(read[name], kind):
-            raise BadInput(f"{path} is no certificate: {name} is {read[name]!r}")
+            raise BadInput(f"{path} is not a certificate: {name} is {read[name]!r}")
     return Certificate(**read)
 
 
-def _weights(model: NPI) -> str:
+def _wrong_fields(read: Any, expected: set[str]) -> str:
+    if not isinstance(read, dict):
+        return "it is not a JSON object"
+    faults = (("lacks", expected - set(read)), ("has the unknown fields", set(read) - expected))
+    return "; ".join(f"it {fault} {', '.join(sorted(names))}" for fault, names in faults if names)
+
+
+def _hash_weights(model: NPI) -> str:
     digest = hashlib.sha256(json.dumps([model.programs, model.generations, asdict(model.config)]).encode())
     for name, tensor in sorted(model.state_dict().items()):
         digest.update(name.encode())
@@ -119,15 +133,15 @@ def _weights(model: NPI) -> str:
     return digest.hexdigest()
 
 
-def _files(paths: Iterable[Path]) -> str:
+def _hash_files(paths: Iterable[Path]) -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
 
 
-def _explored(histories: Histories) -> str:
+def _hash_histories(histories: Histories) -> str:
     digest = hashlib.sha256()
     for parent, call, observation, decision in zip(
         histories.parent, histories.call, histories.observation, histories.decision, strict=True
     ):
-        decided = None if decision is None else (decision.program, decision.args)
-        digest.update(repr((parent, call.program, call.args, tuple(map(int, observation)), decided)).encode())
+        called = None if decision is None else (decision.program, decision.args)
+        digest.update(repr((parent, call.program, call.args, tuple(map(int, observation)), called)).encode())
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Comparison: the network against the teacher, on every history."""
+"""Comparison: the network's decision against the teacher's, after every history."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ import torch
 from npi.errors import BadInput
 from npi.language.program import ACT, Call
 from npi.language.task import Task
+from npi.network.decision import decide, differs, margin
 from npi.network.model import NPI
-from npi.network.neural_decider import check_model_fits
+from npi.network.model_fit import check_model_fits
 from npi.proof.histories import Histories
 
-MARGIN = 1e-3  # logits that are nearer to each other than this may change places when batched otherwise
+# The margin in logits that a proof requires. Batching, or another order of summation, moves a logit by about 1e-5
+# (tests/network/test_model.py), so a decision with this margin is the same wherever the network is evaluated.
+MARGIN = 1e-3
+HISTORIES_AT_ONCE = 1 << 14  # compared in one forward pass, so that the pass fits into little memory
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """How a network decides on all histories. `margin` is the smallest lead of any choice it makes."""
+    """How a network's decisions compare with the teacher's, over a set of histories."""
 
     histories: int
-    wrong: tuple[int, ...]  # nodes at which it decides otherwise
-    unsure: tuple[int, ...]  # nodes at which it decides as the teacher, but by less than MARGIN
-    margin: float
+    wrong: tuple[int, ...]  # nodes at which the network decides differently
+    unsure: tuple[int, ...]  # nodes at which it decides as the teacher, with a margin below MARGIN
+    margin: float  # the smallest of all margins (see npi.network.decision.margin)
 
     @property
     def proved(self) -> bool:
@@ -32,8 +36,11 @@ class Comparison:
 
 
 @torch.inference_mode()
-def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14) -> Comparison:
-    """Ask a network about every history, level by level of the trie."""
+def compare_histories(model: NPI, task: Task, histories: Histories, batch_size: int = HISTORIES_AT_ONCE) -> Comparison:
+    """Evaluate a network once after each history, level by level of the trie.
+
+    A node's LSTM state continues that of its parent, so shared beginnings are evaluated once.
+    """
     check_model_fits(model, task)
     model = model.eval()
     device, env = model.keys.device, task.env.__name__
@@ -46,43 +53,37 @@ def compare(model: NPI, task: Task, histories: Histories, at_once: int = 1 << 14
     args = torch.tensor([call.args for call in histories.call], device=device)
     program = torch.tensor([row[call.program] for call in histories.call], device=device)
     stop = torch.tensor([decision is None for decision in histories.decision], device=device)
-    none = Call(ACT)
-    decided = [decision or none for decision in histories.decision]
-    next_program = torch.tensor([row[call.program] for call in decided], device=device)
-    next_args = torch.tensor([call.args for call in decided], device=device)
+    placeholder = Call(ACT)  # where the teacher returns; `differs` ignores it
+    calls = [decision or placeholder for decision in histories.decision]
+    next_program = torch.tensor([row[call.program] for call in calls], device=device)
+    next_args = torch.tensor([call.args for call in calls], device=device)
     wrong: list[int] = []
     unsure: list[int] = []
-    margin = float("inf")
+    smallest = float("inf")
     level = np.nonzero(parent < 0)[0]
-    before: tuple[torch.Tensor, torch.Tensor] | None = None  # the states after the level above
-    place = np.full(len(histories), -1)  # of a node in its level
+    previous: tuple[torch.Tensor, torch.Tensor] | None = None  # LSTM states after the level above
+    column = np.full(len(histories), -1)  # of each node in the states of its level
     while len(level):
-        after: list[tuple[torch.Tensor, torch.Tensor]] = []
-        for start in range(0, len(level), at_once):
-            nodes = torch.from_numpy(level[start : start + at_once]).to(device)
-            if before is None:
+        states: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for start in range(0, len(level), batch_size):
+            part = level[start : start + batch_size]
+            nodes = torch.from_numpy(part).to(device)
+            if previous is None:
                 zero = torch.zeros(model.config.lstm_layers, len(nodes), model.config.lstm_width, device=device)
                 state = (zero, zero)
             else:
-                above = torch.from_numpy(place[parent[level[start : start + at_once]]]).to(device)
-                state = (before[0][:, above], before[1][:, above])
-            said, state = model.step(env, observation[nodes], args[nodes], program[nodes], state)
-            calls = ~stop[nodes]
-            lead = said.stop.abs()
-            bad = (said.stop >= 0) != stop[nodes]
-            for logits, right in zip((said.program, *said.args), (next_program, *next_args.T), strict=True):
-                bad |= calls & (logits.argmax(1) != right[nodes])
-                if logits.shape[1] > 1:
-                    best = logits.topk(2, dim=1).values
-                    lead = torch.where(calls, torch.minimum(lead, best[:, 0] - best[:, 1]), lead)
-            lead = lead.nan_to_num(nan=0.0)  # what is no number leads by nothing
-            wrong += nodes[bad].tolist()
-            unsure += nodes[~bad & (lead < MARGIN)].tolist()
-            margin = min(margin, lead.min().item())
-            after.append(state)
-        before = (torch.cat([h for h, _ in after], 1), torch.cat([c for _, c in after], 1))
-        place[level] = np.arange(len(level))
-        inside = np.zeros(len(histories), dtype=bool)
-        inside[level] = True
-        level = np.nonzero((parent >= 0) & inside[np.maximum(parent, 0)])[0]
-    return Comparison(len(histories), tuple(wrong), tuple(unsure), margin)
+                parents = torch.from_numpy(column[parent[part]]).to(device)
+                state = (previous[0][:, parents], previous[1][:, parents])
+            logits, state = model.step(env, observation[nodes], args[nodes], program[nodes], state)
+            states.append(state)
+            differing = differs(decide(logits), stop[nodes], next_program[nodes], next_args[nodes])
+            margins = margin(logits, stop[nodes])
+            wrong += nodes[differing].tolist()
+            unsure += nodes[~differing & (margins < MARGIN)].tolist()
+            smallest = min(smallest, margins.min().item())
+        previous = (torch.cat([h for h, _ in states], 1), torch.cat([c for _, c in states], 1))
+        column[level] = np.arange(len(level))
+        in_level = np.zeros(len(histories), dtype=bool)
+        in_level[level] = True
+        level = np.nonzero((parent >= 0) & in_level[np.maximum(parent, 0)])[0]
+    return Comparison(len(histories), tuple(wrong), tuple(unsure), smallest)

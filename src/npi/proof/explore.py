@@ -1,12 +1,13 @@
-"""Proof for every length: what a program can meet, computed, and the network compared with the teacher on all of it.
+"""Exploration: every history that a task's programs can have, on problems of every size.
 
-The task's own environment runs over lazy tapes (lazy.py) and graphs (lazygraph.py), and its teacher over the
-environment. A call is explored once for each state it can be entered in, up to what the sketches of the tapes leave
-open; whoever makes a call goes on from every state in which it may return. Calls whose returns are not known yet are
-waited for, until nothing new is found. What a frame observed up to a decision is a history. The set of all histories is
-finite where frames are short, as those of recursive teachers are; if the network decides as the teacher after each of
-them, then by induction on the steps of a run it runs as the teacher on every problem of every size. `docs/proof.md`
-says so with more care.
+The task's own environment runs on lazy tapes and graphs (lazy_tape.py, lazy_graph.py), and its teacher on that
+environment. Their state is an abstract state; each call is explored once for each abstract state in which it can be
+entered. This is interprocedural analysis with call summaries: the summary of a call lists the abstract states in which
+it can return, and each of its callers continues from each of them. Exploration ends when nothing new is found.
+
+The histories found are the reachable histories V. V is finite where frames have a bounded number of decisions, as those
+of recursive teachers have. If the network decides as the teacher after every history in V, then, by induction on the
+steps of a run, it runs as the teacher on every problem of every size. `docs/proof.md` gives the argument.
 """
 
 from __future__ import annotations
@@ -29,246 +30,255 @@ from npi.proof.lazy_graph import LazyGraph
 from npi.proof.lazy_tape import LazyTape
 from npi.proof.oracle import Oracle
 
-AbstractState: TypeAlias = tuple[Any, ...]  # the sketch of each tape and graph
-# What stands for all tapes or graphs of a kind; it also has the methods `first`, `load` and `sketch`.
-LAZY: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
-LONGEST = 200  # decisions of one frame: those of recursive teachers are far shorter
+AbstractState: TypeAlias = tuple[Any, ...]  # one AbstractTape or AbstractGraph for each kind that the environment lists
+LAZY_CLASSES: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
+EXPLORATION_METHODS = ("initial", "load", "abstract")  # of the lazy classes; the others are for environments
+# Frames of recursive teachers have fewer than ten decisions. A frame that reaches this many is taken for a loop.
+MAX_DECISIONS = 200
+PROGRESS_EVERY = 4096  # pieces of work between two reports: about ten reports a second
 
-
-Key: TypeAlias = tuple[Call, AbstractState]
+CallInState: TypeAlias = tuple[Call, AbstractState]  # a call, and the state in which it is entered
 
 
 @dataclass
-class _Summary:
-    """One call in one state: where it may return, and the points of other frames at which that is waited for."""
+class _CallSummary:
+    """What is known of one call entered in one state."""
 
     program: Program
     args: tuple[int, ...]
-    exits: dict[AbstractState, None] = field(default_factory=dict)
-    waiting: dict[tuple[Key, int], None] = field(default_factory=dict)  # a frame, and the node of its call
+    exits: dict[AbstractState, None] = field(default_factory=dict)  # states in which it can return
+    callers: dict[tuple[CallInState, int], None] = field(default_factory=dict)  # frames that make it, at which node
 
 
-class _Waits(Exception):
-    """A way through a frame has come to a call; it goes on from each return of it, by itself."""
+class _CallReached(Exception):
+    """A path through a frame has reached a call. The frame continues once for each state in which the call returns."""
 
 
 class Exploration:
-    """Everything a task's programs can meet, on problems of every size."""
+    """All reachable histories of a task, and a summary of each call. `run` finds them."""
 
     def __init__(self, task: Task):
         self.task = task
         self.kinds = task.env.tapes()
         if not self.kinds:
             raise NotProvable(
-                f"{task.env.__name__} does not say which tapes it is made of, so its programs cannot be proved: keep "
-                f"all of its state on tapes and list their kinds in a classmethod `tapes` (docs/proof.md)"
+                f"{task.env.__name__} does not declare its tapes, so its programs cannot be proved: keep all of its "
+                f"state on tapes and graphs, and list their kinds in a classmethod `tapes` (docs/proof.md)"
             )
         self.histories = Histories()
-        self.summaries: dict[Key, _Summary] = {}
-        # What is left to do: a frame, the node of its last call (or -1), and the state in which that returned.
-        self.todo: list[tuple[Key, int, AbstractState]] = []
-        self.known: set[tuple[Key, int, AbstractState]] = set()
-        self.path = _Path(self)
+        self.summaries: dict[CallInState, _CallSummary] = {}
+        # Work left: a frame, the node of the call that returned (-1: the frame starts), and the state it returned in.
+        self.pending: list[tuple[CallInState, int, AbstractState]] = []
+        self.scheduled: set[tuple[CallInState, int, AbstractState]] = set()  # all work so far, so that none is repeated
+        self.runner = _FrameRunner(self)
 
     def run(self) -> Iterator[tuple[int, int]]:
-        """Explore until nothing new is found; yields how many histories there are, and at least will be."""
-        entries = dict.fromkeys(self.first_states())
+        """Explore until nothing new is found. Yields the number of histories found, and a lower bound on the total."""
+        entries = dict.fromkeys(self.initial_states())
         for program in (self.task.main, *self.task.extra_programs):
-            summaries = [self.need(program, (), entry) for entry in entries]
-            yield from self.settle()
-            # each is demonstrated after the one before returned
+            summaries = [self.summary(program, (), entry) for entry in entries]
+            yield from self._work_off()
+            # A recording runs each program where the one before it returned.
             entries = dict.fromkeys(state for summary in summaries for state in summary.exits)
 
     def programs(self) -> list[Program]:
         """The programs that were called."""
         return list(dict.fromkeys(summary.program for summary in self.summaries.values()))
 
-    def first_states(self) -> Iterator[AbstractState]:
+    def initial_states(self) -> Iterator[AbstractState]:
+        """The abstract states in which problems start."""
         oracle = Oracle()
         while True:
-            chosen: dict[Any, int] = {}
-            first = [LAZY[type(kind)].first(kind, oracle, chosen) for kind in self.kinds]
-            yield tuple(tape.sketch() for tape in self.lazy(oracle, first))
+            lengths: dict[Any, int] = {}
+            state = [LAZY_CLASSES[type(kind)].initial(kind, oracle, lengths) for kind in self.kinds]
+            yield tuple(memory.abstract() for memory in self.lazy_memories(oracle, state))
             if not oracle.advance():
                 return
 
-    def lazy(self, oracle: Oracle, sketches: Iterable[Any]) -> list[Any]:
-        """The tapes and graphs of the environment."""
-        return [LAZY[type(kind)](kind, oracle, sketch) for kind, sketch in zip(self.kinds, sketches, strict=True)]
+    def lazy_memories(self, oracle: Oracle, state: Iterable[Any]) -> list[Any]:
+        """The lazy tapes and graphs of the environment, in an abstract state."""
+        return [LAZY_CLASSES[type(kind)](kind, oracle, part) for kind, part in zip(self.kinds, state, strict=True)]
 
-    def need(self, program: Program, args: tuple[int, ...], entry: AbstractState) -> _Summary:
-        """The summary of a call; a new one is looked at later."""
-        key = (_call(program, args), entry)
-        summary = self.summaries.get(key)
+    def summary(self, program: Program, args: tuple[int, ...], entry: AbstractState) -> _CallSummary:
+        """The summary of a call in a state. A call that is new is scheduled to be explored."""
+        frame = (_call(program, args), entry)
+        summary = self.summaries.get(frame)
         if summary is None:
-            summary = self.summaries[key] = _Summary(program, args)
-            self.push(key, -1, entry)
+            summary = self.summaries[frame] = _CallSummary(program, args)
+            self._schedule(frame, -1, entry)
         return summary
 
-    def push(self, key: Key, node: int, state: AbstractState) -> None:
-        job = (key, node, state)
-        if job not in self.known:
-            self.known.add(job)
-            self.todo.append(job)
+    def continue_after(self, called: _CallSummary, frame: CallInState, node: int) -> None:
+        """Continue a frame after the call at its `node`, from each state in which that returns, found now or later."""
+        if (frame, node) not in called.callers:
+            called.callers[frame, node] = None
+            for state in called.exits:
+                self._schedule(frame, node, state)
 
-    def settle(self) -> Iterator[tuple[int, int]]:
+    def _schedule(self, frame: CallInState, node: int, state: AbstractState) -> None:
+        work = (frame, node, state)
+        if work not in self.scheduled:
+            self.scheduled.add(work)
+            self.pending.append(work)
+
+    def _work_off(self) -> Iterator[tuple[int, int]]:
         for count in itertools.count(1):
-            if not self.todo:
+            if not self.pending:
                 return
-            self.go_on(*self.todo.pop())
-            if count % 4096 == 0:
-                yield len(self.histories), len(self.histories) + len(self.todo)
+            self._explore(*self.pending.pop())
+            if count % PROGRESS_EVERY == 0:
+                yield len(self.histories), len(self.histories) + len(self.pending)
 
-    def go_on(self, key: Key, node: int, state: AbstractState) -> None:
-        """Go all ways through a frame from one point, each as far as the next call or the end."""
-        self.path.make_trainer(key, node)
+    def _explore(self, frame: CallInState, node: int, state: AbstractState) -> None:
+        """Follow every path through a frame from one point, up to its next call or its return."""
+        self.runner.select(frame, node)
         while True:
-            with suppress(_Waits):
+            with suppress(_CallReached):
                 try:
-                    self.returns(key, self.path.run(state))
+                    self._add_exit(frame, self.runner.run(state))
                 except (AttributeError, TypeError) as error:
-                    raise self.unanswered(error) from error
-            if not self.path.oracle.advance():
+                    raise self.unsupported(error) from error
+            if not self.runner.oracle.advance():
                 return
 
-    def unanswered(self, error: Exception) -> NotProvable:
-        return NotProvable(
-            f"{self.task.env.__name__} or its teacher asks what only a concrete tape or graph can answer ({error}): "
-            f"use {_methods(self.kinds)} alone"
-        )
-
-    def returns(self, key: Key, state: AbstractState) -> None:
-        """A call may return in a state: if that is new, whoever waits for it goes on from there."""
-        summary = self.summaries[key]
+    def _add_exit(self, frame: CallInState, state: AbstractState) -> None:
+        """Note a state in which a call can return. If it is new, every caller continues from it."""
+        summary = self.summaries[frame]
         if state not in summary.exits:
             summary.exits[state] = None
-            for waiting, node in summary.waiting:
-                self.push(waiting, node, state)
+            for caller, node in summary.callers:
+                self._schedule(caller, node, state)
 
-    def wait(self, called: _Summary, key: Key, node: int) -> None:
-        """Go on from each return of a call, now and later."""
-        if (key, node) not in called.waiting:
-            called.waiting[key, node] = None
-            for state in called.exits:
-                self.push(key, node, state)
+    def unsupported(self, error: Exception) -> NotProvable:
+        return NotProvable(
+            f"{self.task.env.__name__} or its teacher does what only a concrete tape or graph allows ({error}): "
+            f"use {_memory_methods(self.kinds)} alone"
+        )
 
 
-class _Path:
-    """Ways through a frame: the teacher runs, and is told of calls instead of their being made.
+class _FrameRunner:
+    """Runs the teacher's function for one frame, on lazy tapes and graphs.
 
-    What it did up to the node is known: it is shown the same observations again, and acts in earnest from there on.
+    The function starts over each time. Up to the selected node its decisions are known: it is given the recorded
+    observations, and its calls are checked but not made. From there on it observes and acts on the abstract state.
     """
 
     def __init__(self, exploration: Exploration):
         self.exploration, self.oracle = exploration, Oracle()
-        self.tapes = exploration.lazy(self.oracle, next(exploration.first_states()))
-        self.oracle.open = False
+        self.memories = exploration.lazy_memories(self.oracle, next(exploration.initial_states()))
+        self.oracle.enabled = False
         try:
-            self.env: Any = _watched(exploration.task.env)(self.tapes, self)
+            self.env: Any = _observed_by_runner(exploration.task.env)(self.memories, self)
         except (AttributeError, TypeError) as error:
-            raise exploration.unanswered(error) from error
-        self.kept = dict(vars(self.env))
-        for name, value in self.kept.items():
+            raise exploration.unsupported(error) from error
+        self.attributes = dict(vars(self.env))
+        for name, value in self.attributes.items():
             parts = value if isinstance(value, tuple) else (value,)
-            if value is not self and not all(any(part is tape for tape in self.tapes) for part in parts):
+            if value is not self and not all(any(part is memory for memory in self.memories) for part in parts):
                 raise NotProvable(
-                    f"{exploration.task.env.__name__} keeps {name} beside its tapes, which a proof would not see: keep "
-                    f"all of its state on tapes"
+                    f"{exploration.task.env.__name__} keeps {name} beside its tapes, where a proof cannot see it: keep "
+                    f"all of its state on tapes and graphs"
                 )
 
-    def make_trainer(self, key: Key, node: int) -> None:
-        """Take a frame, and the node of its last call, or -1."""
-        self.key, self.first = key, node
-        self.summary = self.exploration.summaries[key]
-        self.before = self.exploration.histories.frame(node).steps if node >= 0 else ()
+    def select(self, frame: CallInState, node: int) -> None:
+        """Select the frame to run, and the node of its last call that returned; -1: the start of the frame."""
+        self.frame, self.start_node = frame, node
+        self.summary = self.exploration.summaries[frame]
+        self.known_steps = self.exploration.histories.frame(node).steps if node >= 0 else ()
 
     def run(self, state: AbstractState) -> AbstractState:
-        """Go on from where the node's call returned in a state; returns the state in which the frame returns."""
-        self.node, self.steps = self.first, 0
-        self.oracle.open = False
-        self.set(state)
+        """Continue the selected frame in a state, to its return; the state in which it returns.
+
+        Raises _CallReached if the frame makes a call first.
+        """
+        self.node, self.steps = self.start_node, 0
+        self.oracle.enabled = False
+        self.load(state)
         with handle_calls(self):
             self.summary.program.function(self.env, *self.summary.args)
-        if self.steps < len(self.before):
-            raise self.fickle()
-        self.decide(None)
-        return self.state()
+        if self.steps < len(self.known_steps):
+            raise self.inconsistent()
+        self.add_decision(None)
+        return self.abstract_state()
 
-    def fickle(self) -> NotProvable:
+    def inconsistent(self) -> NotProvable:
         return NotProvable(
-            f"{self.summary.program.name} does not decide the same after the same observations: it reads what observe "
-            f"does not show. npi check says more"
+            f"{self.summary.program.name} decides differently after the same observations, so it depends on something "
+            f"that observe does not show: npi check finds out what"
         )
 
-    def set(self, state: AbstractState) -> None:
+    def load(self, state: AbstractState) -> None:
         self.observation: Observation | None = None
-        for tape, sketch in zip(self.tapes, state, strict=True):
-            tape.load(sketch)
+        for memory, part in zip(self.memories, state, strict=True):
+            memory.load(part)
 
-    def state(self) -> AbstractState:
-        if vars(self.env) != self.kept:
+    def abstract_state(self) -> AbstractState:
+        if vars(self.env) != self.attributes:
             raise NotProvable(
-                f"{self.exploration.task.env.__name__} keeps something beside its tapes, which a proof would not see: "
-                f"keep all of its state on tapes"
+                f"{self.exploration.task.env.__name__} changes an attribute beside its tapes, where a proof cannot see "
+                f"it: keep all of its state on tapes and graphs"
             )
-        return tuple([tape.sketch() for tape in self.tapes])
+        return tuple([memory.abstract() for memory in self.memories])
 
-    def observe(self, look: Callable[[], Observation]) -> Observation:
-        """What the environment shows; it is looked at once, until something is done."""
-        if self.steps < len(self.before):
-            return self.before[self.steps].observation
+    def observe(self, env_observe: Callable[[], Observation]) -> Observation:
+        """The environment's observation. It is computed once after each action, then repeated."""
+        if self.steps < len(self.known_steps):
+            return self.known_steps[self.steps].observation
         if self.observation is None:
-            self.oracle.open = True
-            self.observation = look()
-            self.oracle.open = False
+            self.oracle.enabled = True
+            self.observation = env_observe()
+            self.oracle.enabled = False
         return self.observation
 
-    def decide(self, decision: Decision) -> None:
-        if self.steps >= LONGEST:
+    def add_decision(self, decision: Decision) -> None:
+        if self.steps >= MAX_DECISIONS:
             raise NotProvable(
-                f"a frame of {self.summary.program.name} has more than {LONGEST} decisions, and its like may have any "
-                f"number: a loop cannot be proved for every length. Use the recursive teacher, whose frames are short"
+                f"a frame of {self.summary.program.name} makes more than {MAX_DECISIONS} decisions. A loop makes more "
+                f"on longer problems, so it cannot be proved for every size. Use the recursive teacher, whose frames "
+                f"are short"
             )
-        self.node = self.exploration.histories.add(self.key[0], self.node, self.env.observe(), decision)
+        self.node = self.exploration.histories.add(self.frame[0], self.node, self.env.observe(), decision)
         self.steps += 1
 
     def call(self, program: Program, args: tuple[int, ...]) -> None:
+        """Take a call that the teacher makes: an action is done, any other call ends this path."""
         call = _call(program, args)
-        if self.steps < len(self.before):
-            if call != self.before[self.steps].decision:
-                raise self.fickle()
+        if self.steps < len(self.known_steps):
+            if call != self.known_steps[self.steps].decision:
+                raise self.inconsistent()
             self.steps += 1
             return
-        self.decide(call)
+        self.add_decision(call)
         if program is act:
-            self.oracle.open = True
+            self.oracle.enabled = True
             self.env.act(*call.args)
-            self.oracle.open = False
+            self.oracle.enabled = False
             self.observation = None
             return
-        self.exploration.wait(self.exploration.need(program, args, self.state()), self.key, self.node)
-        raise _Waits
+        called = self.exploration.summary(program, args, self.abstract_state())
+        self.exploration.continue_after(called, self.frame, self.node)
+        raise _CallReached
 
 
-def _methods(kinds: Collection[Any]) -> str:
-    """What an environment may ask of its tapes and graphs."""
-    lazy = [LAZY[type(kind)] for kind in kinds]
-    names = [name for one in lazy for name in vars(one) if name not in ("first", "load", "sketch")]
+def _memory_methods(kinds: Collection[Any]) -> str:
+    """The methods of tapes and graphs that an environment may use."""
+    lazy = [LAZY_CLASSES[type(kind)] for kind in kinds]
+    names = [name for one in lazy for name in vars(one) if name not in EXPLORATION_METHODS]
     return ", ".join(dict.fromkeys(name for name in names if not name.startswith("_")))
 
 
-def _watched(env: type[Env]) -> Callable[[list[Any], _Path], Env]:
-    """An environment that asks a path what it observes."""
+def _observed_by_runner(env: type[Env]) -> Callable[[list[Any], _FrameRunner], Env]:
+    """A subclass of an environment whose observations go through a runner."""
 
-    class Watched(env):
-        def __init__(self, tapes: list[Any], path: _Path):
-            super().__init__(*tapes)
-            self._path = path
+    class Observed(env):
+        def __init__(self, memories: list[Any], runner: _FrameRunner):
+            super().__init__(*memories)
+            self._runner = runner
 
         def observe(self) -> Observation:
-            return self._path.observe(super().observe)
+            return self._runner.observe(super().observe)
 
-    return Watched
+    return Observed
 
 
 @cache

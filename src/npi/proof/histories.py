@@ -1,4 +1,4 @@
-"""Histories: what a frame observed up to each of its decisions, and what was decided."""
+"""Histories: the call of a frame, its observations up to a decision, and that decision."""
 
 from __future__ import annotations
 
@@ -11,19 +11,23 @@ from npi.language.program import Call, Decision, Frame, Observation, Step
 
 @dataclass
 class Histories:
-    """All histories, as a trie. Node 0.. have a parent, or -1 and a call; each has what was seen last and decided."""
+    """A set of histories, stored as a trie.
+
+    Each node is one history: its parent's history and one more observation. Nodes are numbered from 0, parents before
+    children; a node without a parent (parent -1) is the first step of a frame.
+    """
 
     parent: list[int] = field(default_factory=list)
-    call: list[Call] = field(default_factory=list)
-    observation: list[Observation] = field(default_factory=list)
-    decision: list[Decision] = field(default_factory=list)
+    call: list[Call] = field(default_factory=list)  # of the frame
+    observation: list[Observation] = field(default_factory=list)  # the last one
+    decision: list[Decision] = field(default_factory=list)  # the teacher's, after that observation
     children: dict[tuple[int | Call, Observation], int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.parent)
 
     def add(self, call: Call, parent: int, observation: Observation, decision: Decision) -> int:
-        """The node of a history, which is new or known; a history that is decided in two ways is a fault."""
+        """The node of a history, added if it is new. Raises if the teacher decided differently before."""
         key = (call if parent < 0 else parent, observation)
         node = self.children.get(key)
         if node is None:
@@ -34,13 +38,13 @@ class Histories:
             self.decision.append(decision)
         elif self.decision[node] != decision:
             raise NotProvable(
-                f"{call.program} decides {decision} and {self.decision[node]} after the same observations: it reads "
-                f"what observe does not show. npi check says more"
+                f"{call.program} decides both {decision} and {self.decision[node]} after the same observations, so it "
+                f"depends on something that observe does not show: npi check finds out what"
             )
         return node
 
-    def walk(self, frame: Frame) -> Iterator[int | None]:
-        """The node of each history in a frame, or None from the first on that is not among these."""
+    def nodes_of(self, frame: Frame) -> Iterator[int | None]:
+        """The node of each history in a frame; None from the first history on that is not in the set."""
         node: int | None = -1
         for step in frame.steps:
             if node is not None:
@@ -48,7 +52,7 @@ class Histories:
             yield node
 
     def frame(self, node: int) -> Frame:
-        """The history of a node as a frame, cut short after its decision."""
+        """A history as a frame that ends with the node's decision."""
         steps: list[Step] = []
         call = self.call[node]
         while node >= 0:

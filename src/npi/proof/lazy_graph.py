@@ -1,8 +1,9 @@
-"""Lazy graphs: one sketch that stands for graphs of every size, with the methods of a concrete graph.
+"""Lazy graphs: one abstract graph stands for graphs of every size, with the methods of a concrete graph.
 
-A sketch knows the colours of the two vertices that can be seen, or leaves them open until they are looked at, when an
-oracle chooses. Of the open vertices it knows that there are so many, and whether below these there may be more. What is
-never chosen cannot be: only open vertices are gray, so a child is not, nor is the start vertex while nothing is open.
+An environment sees two vertices of a graph: the start vertex and the next child. An abstract graph holds the colour of
+each, or leaves it open until an operation needs it; then an oracle chooses. It counts open vertices up to a limit, and
+notes whether there may be more. A vertex whose colour is left open is never gray: gray vertices are the open ones, the
+next child is never open where there are no cycles, and the start vertex is known to be gray while anything is open.
 `docs/proof.md` argues why this covers every graph without cycles.
 """
 
@@ -13,52 +14,53 @@ from typing import Any, NamedTuple
 from npi.language.graph import BLACK, GRAY, NONE, WHITE, GraphKind
 from npi.proof.oracle import Oracle
 
-NOT_OPEN = (NONE, WHITE, BLACK)  # what a vertex that was not looked at may be
+POSSIBLE_COLOURS = (NONE, WHITE, BLACK)  # of a vertex whose colour is left open
 
 
 class AbstractGraph(NamedTuple):
-    """A lazy graph. While anything is open, the start vertex is gray; while nothing is, there is no child."""
+    """The abstract state of a lazy graph. While a vertex is open, `start` is GRAY; while none is, `child` is NONE."""
 
-    start: int | None  # its colour; None: any of NOT_OPEN
-    child: int | None
-    open: int = 0  # how many vertices are known to be open
-    more: bool = False  # whether there may be more
+    start: int | None  # colour of the start vertex; None: any of POSSIBLE_COLOURS
+    child: int | None  # colour of the next child; None: any of POSSIBLE_COLOURS
+    open_vertices: int = 0  # how many vertices are certainly open
+    maybe_more: bool = False  # whether more may be open
 
 
 class LazyGraph:
     """A graph that stands for many. It has the methods of `Graph` that an environment may use, and no others."""
 
-    __slots__ = ("__child", "__counted", "__more", "__open", "__oracle", "__start")
+    __slots__ = ("__child", "__counted", "__maybe_more", "__open", "__oracle", "__start")
 
-    def __init__(self, kind: GraphKind, oracle: Oracle, sketch: AbstractGraph):
+    def __init__(self, kind: GraphKind, oracle: Oracle, state: AbstractGraph):
         self.__counted, self.__oracle = kind.counted, oracle
-        self.load(sketch)
+        self.load(state)
 
     @staticmethod
-    def first(kind: GraphKind, oracle: Oracle, chosen: dict[Any, int]) -> AbstractGraph:
-        """Every graph at first: it has a vertex, none is open, all are white."""
+    def initial(kind: GraphKind, oracle: Oracle, lengths: dict[Any, int]) -> AbstractGraph:
+        """The abstract graph of every problem: there is a start vertex, all vertices are white, and none is open."""
         return AbstractGraph(WHITE, NONE)
 
-    def load(self, sketch: AbstractGraph) -> None:
-        self.__start, self.__child, self.__open, self.__more = sketch
+    def load(self, state: AbstractGraph) -> None:
+        self.__start, self.__child, self.__open, self.__maybe_more = state
 
-    def sketch(self) -> AbstractGraph:
-        return AbstractGraph(self.__start, self.__child, self.__open, self.__more)
+    def abstract(self) -> AbstractGraph:
+        """The abstract state."""
+        return AbstractGraph(self.__start, self.__child, self.__open, self.__maybe_more)
 
     def start(self) -> int:
-        self.__oracle.check_open()
+        self.__oracle.check_enabled()
         if self.__start is None:
-            self.__start = NOT_OPEN[self.__oracle.choose(len(NOT_OPEN))]
+            self.__start = POSSIBLE_COLOURS[self.__oracle.choose(len(POSSIBLE_COLOURS))]
         return self.__start
 
     def child(self) -> int:
-        self.__oracle.check_open()
+        self.__oracle.check_enabled()
         if self.__child is None:
-            self.__child = NOT_OPEN[self.__oracle.choose(len(NOT_OPEN))]
+            self.__child = POSSIBLE_COLOURS[self.__oracle.choose(len(POSSIBLE_COLOURS))]
         return self.__child
 
     def empty(self) -> bool:
-        self.__oracle.check_open()
+        self.__oracle.check_enabled()
         return not self.__open
 
     def open_start(self) -> None:
@@ -72,28 +74,28 @@ class LazyGraph:
 
     def __push(self) -> None:
         self.__child = None
-        self.__more = self.__more or self.__open == self.__counted
+        self.__maybe_more = self.__maybe_more or self.__open == self.__counted
         self.__open = min(self.__open + 1, self.__counted)
 
     def next_start(self) -> None:
-        self.__oracle.check_open()
+        self.__oracle.check_enabled()
         if self.__start != NONE and not self.__open:
             self.__start = None
 
     def next_child(self) -> None:
-        self.__oracle.check_open()
+        self.__oracle.check_enabled()
         if self.__child != NONE:
             self.__child = None
 
     def close(self) -> None:
-        self.__oracle.check_open()
+        self.__oracle.check_enabled()
         if not self.__open:
             return
         self.__open -= 1
-        if not self.__open and self.__more:
-            self.__open = self.__oracle.choose(2)  # was it the last?
-            self.__more = bool(self.__open)
+        if not self.__open and self.__maybe_more:
+            self.__open = self.__oracle.choose(2)  # whether another vertex is still open
+            self.__maybe_more = bool(self.__open)
         if self.__open:
-            self.__child = BLACK  # the one below was opened before its child that is now closed
+            self.__child = BLACK  # the closed vertex is the next child of its parent, which is now the last open one
         else:
-            self.__start, self.__child = BLACK, NONE  # the last one open is the start vertex
+            self.__start, self.__child = BLACK, NONE  # the closed vertex is the start vertex

@@ -1,43 +1,48 @@
-"""The oracle: goes through every way in which abstract tapes and graphs can be completed."""
+"""The oracle: answers what abstract tapes and graphs leave open, and enumerates all combinations of answers."""
 
 from __future__ import annotations
 
 
 class Oracle:
-    """Chooses; `advance` goes to the next of all ways to choose, depth first.
+    """Depth-first enumeration of choices.
 
-    Tapes and graphs answer while it is `open`.
+    `choose` returns the next choice of the current combination. After a run, `advance` moves on to the next
+    combination; the caller repeats the run from the same start, and `choose` returns the new choices.
+
+    Lazy tapes and graphs answer only while the oracle is `enabled`. The exploration enables it during `observe` and
+    `act`, so a teacher that reads a tape in any other place is refused.
     """
 
-    __slots__ = ("at", "open", "options", "path")
+    __slots__ = ("choices", "enabled", "options", "position")
 
     def __init__(self):
-        self.open = True
-        self.path: list[int] = []
-        self.options: list[int] = []
-        self.at = 0
+        self.enabled = True
+        self.choices: list[int] = []  # the current combination
+        self.options: list[int] = []  # how many options each of these choices has
+        self.position = 0  # how many choices the current run has made
 
     def choose(self, options: int) -> int:
+        """A choice from 0 to options - 1."""
         if options == 1:
             return 0
-        if self.at == len(self.path):
-            self.path.append(0)
+        if self.position == len(self.choices):
+            self.choices.append(0)
             self.options.append(options)
-        self.at += 1
-        return self.path[self.at - 1]
+        self.position += 1
+        return self.choices[self.position - 1]
 
-    def check_open(self) -> None:
-        if not self.open:
-            raise AttributeError("tapes and graphs are looked at by observe and act alone")
+    def check_enabled(self) -> None:
+        if not self.enabled:
+            raise AttributeError("only observe and act may use tapes and graphs")
 
     def advance(self) -> bool:
-        """Whether there is another way; the next run takes it."""
-        del self.path[self.at :], self.options[self.at :]
-        self.at = 0
-        while self.path and self.path[-1] + 1 == self.options[-1]:
-            self.path.pop()
+        """Move on to the next combination; False if all were tried."""
+        del self.choices[self.position :], self.options[self.position :]
+        self.position = 0
+        while self.choices and self.choices[-1] + 1 == self.options[-1]:
+            self.choices.pop()
             self.options.pop()
-        if not self.path:
+        if not self.choices:
             return False
-        self.path[-1] += 1
+        self.choices[-1] += 1
         return True

@@ -1,7 +1,8 @@
-"""Trainer until proved: what a proof finds wrong is learned too, in rounds, until it finds nothing.
+"""Training until verified: rounds that alternate a proof with training on the histories that it found failing.
 
-A round trains on with the failing histories as a fixed part of every batch (`Trainer.insist`), then the proof is tried
-again. Histories that failed once stay: a network that forgets them would go round in circles.
+A repair round adds the failing histories to every batch (`Trainer.start_repair_round`) and continues training; then the
+proof is tried again. Later rounds keep the histories that failed in earlier ones, so that the network does not unlearn
+them again.
 """
 
 from __future__ import annotations
@@ -12,33 +13,38 @@ from npi.errors import NotProvable
 from npi.language.program import Frame
 from npi.language.task import Task
 from npi.network.model import NPI
-from npi.proof.compare import Comparison, compare
+from npi.proof.compare import Comparison, compare_histories
 from npi.proof.explore import Exploration
 from npi.training.trainer import Metrics, Trainer
 
 
-class Prover:
-    """The tasks of a training run that can be proved, explored once."""
+class Verifier:
+    """Explores each of a training run's tasks once, then compares models with their teachers as often as needed.
+
+    Tasks whose environments declare no tapes cannot be proved and are left out.
+    """
 
     def __init__(self, tasks: Sequence[Task]):
-        self.explorations: dict[str, Exploration] = {}
-        for task in tasks:
-            if task.env.tapes():
-                self.explorations[task.name] = Exploration(task)
+        self.explorations = {task.name: Exploration(task) for task in tasks if task.env.tapes()}
         if not self.explorations:
-            names = ", ".join(task.name for task in tasks)
-            raise NotProvable(f"nothing here can be proved: {names} does not keep all of its state on tapes")
+            environments = ", ".join(dict.fromkeys(task.env.__name__ for task in tasks))
+            raise NotProvable(
+                f"no task of {', '.join(task.name for task in tasks)} can be proved: {environments} declares no tapes. "
+                f"Keep all of the state on tapes and graphs, and list their kinds in a classmethod `tapes` "
+                f"(docs/proof.md)"
+            )
 
     def explore(self) -> Iterator[tuple[int, int]]:
-        """Find all histories; yields how many there are, and how many at least there will be."""
+        """Find all reachable histories. Yields the number found in a task, and a lower bound on its total."""
         for exploration in self.explorations.values():
             yield from exploration.run()
 
     def compare(self, model: NPI) -> dict[str, Comparison]:
-        return {name: compare(model, e.task, e.histories) for name, e in self.explorations.items()}
+        """A comparison for each task."""
+        return {name: compare_histories(model, e.task, e.histories) for name, e in self.explorations.items()}
 
     def frames(self, failing: Mapping[str, Sequence[int]]) -> list[tuple[str, Frame]]:
-        """Histories as frames to be learned, each with the name of its environment; all are of tasks explored."""
+        """The histories of each task's failing nodes as frames to train on, with the names of their environments."""
         return [
             (self.explorations[name].task.env.__name__, self.explorations[name].histories.frame(node))
             for name, nodes in failing.items()
@@ -46,18 +52,23 @@ class Prover:
         ]
 
 
-def train_until_proved(training: Trainer, prover: Prover) -> Iterator[Metrics | dict[str, Comparison]]:
-    """Train, try to prove, learn what failed, and so on; yields after each update and after each attempt at a proof."""
-    for made in range(training.config.repair_rounds + 1):
-        yield from training.run()
-        if not training.learned and not training.repair_round:
+def train_until_verified(trainer: Trainer, verifier: Verifier) -> Iterator[Metrics | dict[str, Comparison]]:
+    """Train, compare, and repair until every task is proved or the repair rounds are used up.
+
+    Yields metrics after each update, and the comparison of each task after each attempt at a proof. Nothing is compared
+    if training ends before the tasks are learned.
+    """
+    max_rounds = trainer.config.repair_rounds
+    for repair_round in range(max_rounds + 1):
+        yield from trainer.run()
+        if not trainer.learned and not trainer.repair_round:
             return
-        found = prover.compare(training.ema_model)
-        yield found
-        if all(comparison.proved for comparison in found.values()) or made == training.config.repair_rounds:
+        comparisons = verifier.compare(trainer.ema_model)
+        yield comparisons
+        if all(comparison.proved for comparison in comparisons.values()) or repair_round == max_rounds:
             return
         failing = {
-            name: sorted({*training.failing_histories.get(name, []), *comparison.wrong, *comparison.unsure})
-            for name, comparison in found.items()
+            name: sorted({*trainer.failing_histories.get(name, []), *comparison.wrong, *comparison.unsure})
+            for name, comparison in comparisons.items()
         }
-        training.start_repair_round(failing, prover.frames(failing))
+        trainer.start_repair_round(failing, verifier.frames(failing))
