@@ -1,90 +1,109 @@
-"""Neural Programmer-Interpreters: teach procedures by demonstration, run what was learned, read the call stack.
+"""Neural Programmer-Interpreters: train a network to run procedures from demonstrations, prove it, teach it more.
 
-Writing, recording and checking programs needs no torch; the names that need it are imported when first used.
+    @npi.program                      write a procedure as plain Python functions on an `Env`, as a `Task`
+    npi.check_task(task)              find out whether it can be learned
+    model = npi.train(task)           train a network on recordings of the functions
+    npi.run(task, problem, model)     run the learned program: answer, trace, call tree
+    npi.evaluate(task, model)         measure how often it is right
+    npi.verify(task, model)           prove it for problems of every size, or get counterexamples
+    npi.compile, npi.decompile        turn a proved program into a table, or into Python source
+    npi.teach(task, model)            add new programs by memory rows; everything else stays frozen
+    npi.export(task, model, file)     write the network as ONNX
+
+Writing, recording and checking tasks needs no torch: names that need it are imported when first used.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from npi.errors import BadInput
+from npi.errors import BadInput, NotLearned, NotProvable
 from npi.language.check import CheckReport, check_task
 from npi.language.env import Env
 from npi.language.graph import Graph, GraphKind
-from npi.language.interpreter import Decider, run_batch, run_program
-from npi.language.memo import Memo
-from npi.language.program import Call, Frame, Step, act, program
+from npi.language.image import Image
+from npi.language.program import act, program
 from npi.language.record import record
 from npi.language.tape import LEFT, RIGHT, Tape, TapeKind
 from npi.language.task import Task
-from npi.language.trace import Limits, Runaway, Trace
+from npi.language.trace import Limits, Runaway
+from npi.progress import Progress
 
 if TYPE_CHECKING:
-    from npi.evaluation.judge import evaluate
-    from npi.network.checkpoint import load_model, save_model
-    from npi.network.model import NPI, ModelConfig
-    from npi.network.neural_decider import NeuralDecider
-    from npi.training.config import FAST, PAPER, TrainConfig
+    from npi.evaluation.evaluate import Score, evaluate
+    from npi.network.checkpoint import load
+    from npi.network.model import NPI
+    from npi.network.onnx import export
+    from npi.network.run import Run, run
+    from npi.proof.train import train
+    from npi.proof.verify import Counterexamples, Proof, compile, decompile, verify
+    from npi.training.config import TrainConfig
     from npi.training.teach import teach
-    from npi.training.trainer import Trainer, make_trainer
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
-_LATER = {
-    "FAST": "training.config",
-    "ModelConfig": "network.model",
+# The names that need torch, and the modules that define them.
+_LAZY = {
+    "Counterexamples": "proof.verify",
     "NPI": "network.model",
-    "NeuralDecider": "network.neural_decider",
-    "PAPER": "training.config",
+    "Proof": "proof.verify",
+    "Run": "network.run",
+    "Score": "evaluation.evaluate",
     "TrainConfig": "training.config",
-    "Trainer": "training.trainer",
-    "make_trainer": "training.trainer",
-    "evaluate": "evaluation.judge",
-    "load_model": "network.checkpoint",
+    "compile": "proof.verify",
+    "decompile": "proof.verify",
+    "evaluate": "evaluation.evaluate",
+    "export": "network.onnx",
+    "load": "network.checkpoint",
+    "run": "network.run",
     "teach": "training.teach",
-    "save_model": "network.checkpoint",
+    "train": "proof.train",
+    "verify": "proof.verify",
 }
 
 __all__ = [
-    "FAST",
     "LEFT",
     "NPI",
-    "PAPER",
     "RIGHT",
     "BadInput",
-    "Call",
     "CheckReport",
-    "Decider",
+    "Counterexamples",
     "Env",
-    "Frame",
     "Graph",
     "GraphKind",
+    "Image",
     "Limits",
-    "Memo",
-    "ModelConfig",
-    "NeuralDecider",
+    "NotLearned",
+    "NotProvable",
+    "Progress",
+    "Proof",
+    "Run",
     "Runaway",
-    "Step",
+    "Score",
     "Tape",
     "TapeKind",
     "Task",
-    "Trace",
     "TrainConfig",
-    "Trainer",
     "act",
     "check_task",
+    "compile",
+    "decompile",
     "evaluate",
-    "load_model",
-    "make_trainer",
+    "export",
+    "load",
     "program",
     "record",
-    "run_batch",
-    "run_program",
-    "save_model",
+    "run",
     "teach",
+    "train",
+    "verify",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LATER:
-        return getattr(import_module(f"npi.{_LATER[name]}"), name)
+    if name in _LAZY:
+        return getattr(import_module(f"npi.{_LAZY[name]}"), name)
     raise AttributeError(f"module 'npi' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

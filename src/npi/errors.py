@@ -7,3 +7,15 @@ class BadInput(ValueError):
 
 class NotProvable(BadInput):
     """A task that this kind of proof cannot handle; the message says why, and what to do."""
+
+
+class NotLearned(Exception):
+    """Teaching ended with frames still wrong; nothing was written.
+
+    frames, wrong  how many frames there were, and how many are decided wrongly
+    updates        how many updates were made
+    """
+
+    def __init__(self, message: str, frames: int, wrong: int, updates: int):
+        super().__init__(message)
+        self.frames, self.wrong, self.updates = frames, wrong, updates

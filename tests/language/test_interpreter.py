@@ -5,7 +5,11 @@ from random import Random
 
 import pytest
 
-from npi import Call, Limits, Memo, Runaway, Trace, record, run_batch, run_program, tasks
+from npi import Limits, Runaway, record, tasks
+from npi.language.interpreter import run_batch, run_program
+from npi.language.memo import Memo
+from npi.language.program import Call
+from npi.language.trace import Trace
 
 ALL = [(name, teacher) for name in tasks.names() for teacher in tasks.TEACHERS]
 

@@ -2,9 +2,10 @@ from typing import Annotated, NamedTuple
 
 import pytest
 
-from npi import Call, Env, Frame, Limits, Runaway, Step, Trace, act, program, record, tasks
+from npi import Env, Limits, Runaway, act, program, record, tasks
+from npi.language.program import Call, Frame, Step
 from npi.language.record import count_steps
-from npi.language.trace import walk
+from npi.language.trace import Trace, walk
 
 
 class Observation(NamedTuple):

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 import torch
 
-from npi import FAST, PAPER, BadInput, load_model, save_model, tasks
-from npi.network.checkpoint import read_description
+from npi import BadInput, tasks
+from npi.network.checkpoint import load_model, read_description, save_model
 from npi.network.model import NPI, ModelConfig
 from npi.network.pretrained import DEFAULT_MODEL
 from npi.tasks.sorting import SortingPad
+from npi.training.config import FAST, PAPER
 from npi.training.resume import read_facts, restore_training, save_training
 from npi.training.trainer import make_trainer
 
@@ -116,7 +117,9 @@ def test_a_full_disk_leaves_the_last_good_checkpoint(saved):
     code = f"""
 import sys
 from pathlib import Path
-from npi import NPI, ModelConfig, BadInput, save_model
+from npi import NPI, BadInput
+from npi.network.checkpoint import save_model
+from npi.network.model import ModelConfig
 from npi.tasks.sorting import SortingPad
 try:
     save_model(NPI(ModelConfig.of([SortingPad]), ["ACT"]), Path({str(folder)!r}), {{}})

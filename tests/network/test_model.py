@@ -1,7 +1,8 @@
 import pytest
 import torch
 
-from npi import NPI, BadInput, ModelConfig
+from npi import NPI, BadInput
+from npi.network.model import ModelConfig
 from npi.tasks.addition import AdditionPad
 from npi.tasks.sorting import SortingPad
 

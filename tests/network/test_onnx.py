@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from npi import BadInput, Limits, Memo, NeuralDecider, load_model, run_batch, save_model, tasks
-from npi.network.checkpoint import load
+from npi import BadInput, Limits, tasks
+from npi.language.interpreter import run_batch
+from npi.language.memo import Memo
+from npi.network.checkpoint import load, load_model, save_model
+from npi.network.neural_decider import NeuralDecider
 from npi.network.onnx import OnnxDecider, compare_export, export_step
 from npi.network.pretrained import DEFAULT_MODEL
 from npi.training.config import IMAGES

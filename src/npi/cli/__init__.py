@@ -14,13 +14,16 @@ from contextlib import suppress
 import tyro
 
 from npi import __version__
-from npi.cli.bench import bench, check, evaluate
+from npi.cli.bench import bench
 from npi.cli.cars import cars
+from npi.cli.check import check
 from npi.cli.compile import compile
 from npi.cli.decompile import decompile
+from npi.cli.demo import demo
+from npi.cli.evaluate import evaluate
 from npi.cli.export import export
 from npi.cli.reproduce import reproduce
-from npi.cli.run import demo, run
+from npi.cli.run import run
 from npi.cli.teach import teach
 from npi.cli.train import train
 from npi.cli.verify import verify

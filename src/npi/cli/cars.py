@@ -9,11 +9,9 @@ from typing import Annotated, Any
 
 from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
 
-from npi import tasks
-from npi.cli.arguments import Device, ModelFolder, decider, load, positive, taught
-from npi.cli.output import print_json, share
+from npi.cli.arguments import Device, ModelFolder, positive
+from npi.cli.output import percent, print_json
 from npi.errors import BadInput
-from npi.network.pretrained import DEFAULT_MODEL
 
 Axis = Annotated[str, arg(metavar="AXIS")]
 PngFile = Annotated[Path, arg(metavar="FILE.png")]
@@ -122,25 +120,28 @@ class Evaluate:
 
     def __call__(self) -> int:
         from npi.cars.views import render_all
-        from npi.cli.progress import counted
+        from npi.cli.progress import show_counts
         from npi.evaluation.score import interval, score_problems
+        from npi.network.checkpoint import resolve_model
+        from npi.network.model_fit import learned_task
+        from npi.network.neural_decider import NeuralDecider
 
         positive(cars=self.cars)
-        network = load(self.model or DEFAULT_MODEL, self.device)
-        task = taught(network, "cars", tasks.find("cars"))
+        network = resolve_model(self.model, self.device)
+        task = learned_task("cars", network)
         rows = []
         if not self.json:
             print(f"{'cars':<34} {'trajectories':>12}  {'end on the target':>26}  {'as the teacher':>16}", flush=True)
         sets = list(self.problems())
         cars = list(dict.fromkeys(problem.car for _, problems in sets for problem in problems))
-        counted(((done, len(cars)) for done in render_all(cars)), "rendering cars")
-        network_decides = decider(network, task, "neural")  # one for all: it remembers the pictures it has looked at
+        show_counts(((done, len(cars)) for done in render_all(cars)), "rendering cars")
+        network_decides = NeuralDecider(network, task.env)  # one for all: it remembers the pictures it has looked at
         for what, problems in sets:
             score = score_problems(task, network_decides, problems)
             bounds = interval(score.answers, score.problems)
             rows.append({"what": what, **asdict(score), "wrong": [str(p) for p in score.wrong], "answers_95": bounds})
             if not self.json:
-                ends = share(score.answers / score.problems, bounds)
+                ends = percent(score.answers / score.problems, bounds)
                 print(f"{what:<34} {score.problems:>12,}  {ends:>26}  {score.traces:>16,}", flush=True)
         if self.json:
             print_json({"teacher": task.teacher, "rows": rows})

@@ -1,103 +1,90 @@
-"""Showing a training run while it goes on, and being interrupted in good order."""
+"""Progress on the terminal: a bar for each stage of long work, or lines where there is no terminal."""
 
 from __future__ import annotations
 
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from npi.training.trainer import Metrics, Trainer
+from npi.progress import Progress, ProgressCallback, report_counts
+
+LINE_EVERY = 4  # without a terminal, every fourth evaluation is printed
+WORST_PROGRAMS = 4  # so many programs that are not yet right are named
+SPEED_PERIOD = 86_400  # seconds over which the time left is estimated: one counted step may take an hour
 
 
 @contextmanager
-def interruptible() -> Iterator[list[int]]:
-    """Collect interrupts instead of being torn out of an update; a second one ends at once."""
-    received: list[int] = []
-
-    def receive(number: int, frame: Any) -> None:
-        if received:
-            raise KeyboardInterrupt
-        received.append(number)
-
-    before = {number: signal.signal(number, receive) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-@contextmanager
-def json_progress(training: Trainer) -> Iterator[Callable[[Metrics], None]]:
-    def progress(metrics: Metrics) -> None:
-        if metrics.update % training.config.eval_every == 0:
-            print(json.dumps(asdict(metrics)), flush=True)
-
-    yield progress
-
-
-@contextmanager
-def bar_progress(training: Trainer) -> Iterator[Callable[[Metrics], None]]:
-    """A bar with loss, accuracy by program and the most time that can be left; lines where there is no terminal."""
+def show_progress(as_json: bool = False) -> Iterator[ProgressCallback]:
+    """A callback that shows progress on stderr or, `as_json`, prints the metrics of evaluations on stdout."""
+    if as_json:
+        yield _print_json
+        return
+    if not sys.stderr.isatty():
+        yield _Lines()
+        return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
 
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("update {task.completed:.0f}"),
+    columns = (
+        TextColumn("{task.description}"),
         BarColumn(20),
+        MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("at most"),
+        TextColumn("left, at most:"),
         TimeRemainingColumn(),
-        TextColumn("left"),
-        TextColumn("loss {task.fields[loss]:.4f}  {task.fields[programs]}"),
-        console=console,
+        TextColumn("{task.fields[note]}"),
     )
-    row = bar.add_task("", total=training.config.updates, completed=training.updates, loss=0.0, programs="")
+    with Bars(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=SPEED_PERIOD) as bars:
+        stages: dict[str, Any] = {}
 
-    def progress(metrics: Metrics) -> None:
-        estimated = metrics.update % training.config.eval_every == 0
-        if console.is_terminal:
-            bar.update(row, completed=metrics.update, loss=metrics.loss, programs=accuracies(metrics))
-        elif estimated and metrics.update % (4 * training.config.eval_every) == 0:
-            print(
-                f"update {metrics.update}  loss {metrics.loss:.4f}  {accuracies(metrics)}", file=sys.stderr, flush=True
-            )
+        def progress(report: Progress) -> None:
+            if report.stage not in stages:
+                for row in stages.values():
+                    bars.remove_task(row)
+                stages.clear()
+                stages[report.stage] = bars.add_task(report.stage, total=None, note="")
+            row = stages[report.stage]
+            bars.update(row, completed=report.done, total=report.total, note=training_note(report.details))
 
-    if console.is_terminal:
-        with bar:
-            yield progress
-    else:
         yield progress
 
 
-def counted(counts: Iterable[tuple[int, int]], what: str) -> None:
-    """Do some counted work, with a bar and the time left where there is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    with Progress(
-        TextColumn(what),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        speed_estimate_period=86_400,  # seconds: one of the things counted may take an hour
-    ) as bar:
-        row = bar.add_task("", total=None)
-        for done, total in counts:
-            bar.update(row, completed=done, total=total)
+def show_counts(counts: Iterable[tuple[int, int]], stage: str) -> None:
+    """Do some work that yields how much of it is done, and of how much, and show that."""
+    with show_progress() as progress:
+        report_counts(counts, stage, progress)
 
 
-def accuracies(metrics: Metrics) -> str:
-    """The programs that are not yet right, worst first."""
-    wrong = sorted((share, name) for name, share in metrics.accuracy.items() if share < 1)
-    right = len(metrics.accuracy) - len(wrong)
-    shown = [f"{name} {100 * share:.1f} %" for share, name in wrong[:4]]
-    return "  ".join([*shown, f"{right} of {len(metrics.accuracy)} programs right"])
+def training_note(details: Any) -> str:
+    """The loss and the programs that are not yet right, worst first; nothing if these are no training metrics."""
+    if not hasattr(details, "accuracy"):
+        return ""
+    wrong = sorted((accuracy, name) for name, accuracy in details.accuracy.items() if accuracy < 1)
+    right = len(details.accuracy) - len(wrong)
+    shown = [f"{name} {100 * accuracy:.1f} %" for accuracy, name in wrong[:WORST_PROGRAMS]]
+    return "  ".join([f"loss {details.loss:.4f}", *shown, f"{right} of {len(details.accuracy)} programs right"])
+
+
+class _Lines:
+    """A line at the start of each stage, and one for some of the evaluations."""
+
+    def __init__(self):
+        self.stage, self.evaluations = "", 0
+
+    def __call__(self, report: Progress) -> None:
+        if report.stage != self.stage:
+            self.stage = report.stage
+            print(f"{report.stage} ...", file=sys.stderr, flush=True)
+        if getattr(report.details, "evaluated", False):
+            if self.evaluations % LINE_EVERY == 0:
+                print(f"update {report.done:,}  {training_note(report.details)}", file=sys.stderr, flush=True)
+            self.evaluations += 1
+
+
+def _print_json(report: Progress) -> None:
+    if getattr(report.details, "evaluated", False):
+        print(json.dumps(asdict(report.details)), flush=True)

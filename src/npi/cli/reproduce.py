@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tyro.conf import Positional, arg
 
-from npi.cli.arguments import Device, device_named, positive
+from npi.cli.arguments import Device, positive
 from npi.errors import BadInput
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def reproduce(
     fresh: bool = False,
     folder: Annotated[Path, arg(metavar="DIR")] = Path("experiments"),
 ) -> int:
-    """Repeat the experiments of the paper, and write the results page.
+    """Repeat the experiments, and write the pages of results and benchmarks.
 
     Existing runs are reused; an interrupted experiment resumes.
 
@@ -36,13 +36,14 @@ def reproduce(
         names: Which experiments, or all of them.
         quick: Make a few small runs of each, to see that everything works; they are written to DIR/quick.
         workers: How many runs to make in parallel, each in a process with its share of the cores.
-        device: Where baselines and cars are trained; small networks are trained on the CPU.
+        device: Where baselines and cars are trained and new programs are taught. Small networks are trained on the CPU.
         fresh: Ignore existing runs and start over.
         folder: The folder of the experiments.
     """
     from npi.evaluation.experiment import experiment_names, find_experiment
-    from npi.evaluation.results_page import Layout, write_page
+    from npi.evaluation.results_page import Layout, draw_figures, write_pages
     from npi.files import check_writable
+    from npi.network.checkpoint import resolve_device
 
     positive(workers=workers)
     known = experiment_names(folder)
@@ -51,7 +52,7 @@ def reproduce(
         raise BadInput(f"name an experiment, or all: there are {', '.join(known)}")
     found = {name: find_experiment(folder, name) for name in dict.fromkeys([*named, *known])}
     chosen = known if "all" in names else named
-    layout, where = Layout.of(folder, quick), device_named(device).type
+    layout, where = Layout.of(folder, quick), resolve_device(device).type
     check_writable(layout.results)
     sections = _sections(layout, {name: found[name] for name in known}, chosen, fresh)
     again = "the same command without --fresh" if fresh else "the same command"
@@ -68,22 +69,23 @@ def reproduce(
             f"npi: {name} {failure.settings} failed: {failure.error}; {again} repeats it, and no other run",
             file=sys.stderr,
         )
+    written = write_pages(layout, sections)
     try:
-        write_page(layout, sections)
+        draw_figures(layout, sections)
     except ModuleNotFoundError as error:
         print(
             f"npi: no figures were drawn: {error.name} is not installed. Install it with pip install "
             f"'npi[experiments]'; then {again} draws them, and repeats no run",
             file=sys.stderr,
         )
-    print(f"wrote {layout.page}")
+    print(f"wrote {' and '.join(map(str, written))}")
     return int(bool(failures))
 
 
 def _sections(
     layout: Layout, found: Mapping[str, Experiment], chosen: Sequence[str], fresh: bool
 ) -> dict[str, Section]:
-    """The sections of the page. Results that cannot be used are left out, unless their experiment was chosen."""
+    """The sections of the pages. Results that cannot be used are left out, unless their experiment was chosen."""
     from npi.evaluation.results_page import Section, check_reportable
 
     sections = {}
@@ -95,7 +97,7 @@ def _sections(
         except (BadInput, OSError) as error:
             if name in chosen:
                 raise
-            print(f"npi: left out of {layout.page}: {error}", file=sys.stderr)
+            print(f"npi: left out of {layout.page(experiment.page)}: {error}", file=sys.stderr)
         else:
             sections[name] = section
     return sections
@@ -103,12 +105,15 @@ def _sections(
 
 def _make_missing(folder: Path, name: str, section: Section, workers: int, device: str) -> list[Failure]:
     """Make the missing runs, with a progress bar, or with one line per run where there is no terminal."""
-    from npi.cli.progress import counted
+    from npi.cli.progress import show_counts
     from npi.evaluation.experiment import Failure, make_runs
 
     failures: list[Failure] = []
     wanted = section.wanted
-    before = len(wanted) - len(section.results.missing(wanted))
+    missing = section.results.missing(wanted)
+    before = len(wanted) - len(missing)
+    if missing and section.experiment.prepare is not None:
+        show_counts(section.experiment.prepare(missing), f"preparing {name}")
 
     def making() -> Iterator[tuple[int, int]]:
         yield before, len(wanted)
@@ -127,5 +132,5 @@ def _make_missing(folder: Path, name: str, section: Section, workers: int, devic
             yield done, len(wanted)
 
     if before < len(wanted):
-        counted(making(), name)
+        show_counts(making(), name)
     return failures

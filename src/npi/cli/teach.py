@@ -10,11 +10,10 @@ from typing import Annotated
 from tyro.conf import Positional, arg
 
 from npi import tasks
-from npi.cli.arguments import Device, ModelFolder, TaskName, Teacher, find, load, positive, prepared
+from npi.cli.arguments import Device, ModelFolder, TaskName, Teacher, positive
 from npi.cli.output import print_json
 from npi.errors import BadInput
 from npi.files import check_writable
-from npi.network.pretrained import DEFAULT_MODEL
 
 
 def teach(
@@ -50,13 +49,14 @@ def teach(
     """
     from dataclasses import replace
 
+    from npi.cli.progress import show_counts
     from npi.network import checkpoint
     from npi.training.teach import TeachConfig
     from npi.training.teach import teach as teach_rows
 
     if guard and rehearse:
         raise BadInput("--guard needs no old examples and --rehearse mixes them in: give one of them")
-    chosen = find(task, teacher)
+    chosen = tasks.find_task(task, teacher)
     if examples is not None:
         positive(examples=examples)
         chosen = replace(chosen, examples=examples)
@@ -67,12 +67,13 @@ def teach(
     if checkpoint.holds_model(out) and not force:
         raise BadInput(f"{out} already holds a model: replace it by --force, or choose another")
     check_writable(out)
-    network = load(model or DEFAULT_MODEL, device)
+    network = checkpoint.resolve_model(model, device)
     old = [tasks.find(name, how) for name, how in network.tasks.items() if name in tasks.names()] if rehearse else []
     if rehearse and len(old) < len(network.tasks):
         raise BadInput("--rehearse needs the old tasks, and some of this model's are not built in: use --guard")
     for needed in (chosen, *old):
-        prepared(needed)
+        if needed.prepare is not None:
+            show_counts(needed.prepare(), f"preparing {needed.name}")
 
     def progress(made: int, wrong: int, frames: int) -> None:
         if not json:

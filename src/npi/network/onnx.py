@@ -21,6 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from npi import tasks
 from npi.errors import BadInput
 from npi.files import check_writable
 from npi.language.image import Image
@@ -28,9 +29,11 @@ from npi.language.interpreter import FrameState, Query, Reply
 from npi.language.program import Call, Observation
 from npi.language.record import record
 from npi.language.task import Task
+from npi.network.checkpoint import resolve_model
 from npi.network.decision import Logits, decide
 from npi.network.encoders import to_rgb
 from npi.network.model import NPI
+from npi.network.model_fit import learned_task
 from npi.network.neural_decider import NeuralDecider
 
 
@@ -150,3 +153,40 @@ def compare_export(exported: OnnxDecider, task: Task, problems: list[Any]) -> Ag
                 different += decision != exported_decision
                 gap = max(gap, float(np.abs(ours - theirs).max()))
     return Agreement(steps, different, gap)
+
+
+def export(
+    task: Task[Any, Any] | str | None,
+    model: NPI | str | Path | None = None,
+    out: str | Path = "step.onnx",
+    *,
+    problems: int = 10,
+) -> Agreement:
+    """Write one step of a model as ONNX, and compare it with the model by onnxruntime.
+
+    task      the task whose environment the step observes; None: the first that the model learned
+    model     an `NPI`, a folder, or None for the model that comes with npi
+    out       the file to write
+    problems  how many problems of the task to compare on
+
+    >>> import npi, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     npi.export("addition", npi.load(), f"{folder}/step.onnx", problems=1).different
+    0
+    """
+    path = Path(out)
+    if path.suffix.lower() != ".onnx":
+        raise BadInput(f"{path} does not end in .onnx")
+    network = resolve_model(model, "cpu")
+    if task is None:
+        task = next(iter(network.tasks), None)
+        if task is None:
+            raise BadInput("the model has not learned any task: there is nothing to export")
+        if task not in tasks.names():
+            raise BadInput(f"the model has learned {task}, which is not built in: give the task as FILE.py:NAME")
+    found = learned_task(task, network)
+    export_step(network, found, path)
+    sizes = found.sizes[: max(1, len(found.sizes) // 2)]  # the smaller half: long runs show no other frames
+    each = -(-problems // len(sizes))
+    examples = [problem for size in sizes for problem in found.test_problems(size, each, 0)]
+    return compare_export(OnnxDecider(path, network, found), found, examples[:problems])

@@ -1,13 +1,14 @@
-"""Running a learned program on one problem: the answer, the trace and the call tree."""
+"""Running a learned program on one problem: the answer, the trace and the call tree.
+
+A compiled program runs without torch, so what needs torch is imported when a network runs.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
-
-import torch
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from npi import tasks
 from npi.errors import BadInput
@@ -19,10 +20,11 @@ from npi.language.program import Call
 from npi.language.record import count_steps
 from npi.language.task import Task
 from npi.language.trace import Limits, Runaway, Trace
-from npi.network.checkpoint import resolve_model
-from npi.network.model import NPI
-from npi.network.model_fit import learned_task
-from npi.network.neural_decider import NeuralDecider
+
+if TYPE_CHECKING:
+    import torch
+
+    from npi.network.model import NPI
 
 # A run may take this many times the teacher's steps, and some more: one that needs more has lost its way.
 STEPS_RATIO, STEPS_MORE = 2, 1000
@@ -99,6 +101,10 @@ def run(
     if isinstance(model, Decider):
         found, decider = tasks.find_task(task), model
     else:
+        from npi.network.checkpoint import resolve_model
+        from npi.network.model_fit import learned_task
+        from npi.network.neural_decider import NeuralDecider
+
         network = resolve_model(model, device)
         found = learned_task(task, network)
         neural = NeuralDecider(network, found.env)
@@ -107,15 +113,18 @@ def run(
         env = found.env.of(problem)
     except (ValueError, TypeError, IndexError, KeyError) as error:
         raise BadInput(f"{problem!r} is no problem of {found.name}: {error}") from error
-    if isinstance(model, UntracedDecider) and limits is None and not keep_trace:
-        return Run(found, problem, *_untraced(model, found, env), None)
-    trace = run_program(env, found.call, decider, limits or default_limits(found, problem))
-    return Run(found, problem, found.result(env), len(trace.decisions), trace)
-
-
-def _untraced(decider: UntracedDecider, task: Task[Any, Any], env: Env) -> tuple[Any, int]:
-    steps = decider.run(env, task.call)
-    return task.result(env), steps
+    trace = None
+    try:
+        if isinstance(decider, UntracedDecider) and limits is None and not keep_trace:
+            steps = decider.run(env, found.call)
+        else:
+            trace = run_program(env, found.call, decider, limits or default_limits(found, problem))
+            steps = len(trace.decisions)
+    except KeyError as error:  # a compiled program has no entry here
+        raise BadInput(
+            f"the compiled program has no decision after {error}: it or {found.name} has changed since; compile it again"
+        ) from error
+    return Run(found, problem, found.result(env), steps, trace)
 
 
 def default_limits(task: Task[Any, Any], problem: Any) -> Limits:
@@ -123,5 +132,7 @@ def default_limits(task: Task[Any, Any], problem: Any) -> Limits:
     try:
         steps = count_steps(task.env.of(problem), task.main, limits=TEACHER_LIMITS)
     except Runaway as error:
-        raise BadInput(f"the teacher itself does not finish here ({error}): give limits, such as --max-steps") from error
+        raise BadInput(
+            f"the teacher itself does not finish here ({error}): give limits, such as --max-steps"
+        ) from error
     return Limits(STEPS_RATIO * steps + STEPS_MORE)

@@ -25,8 +25,9 @@ from npi.training.curriculum import Curriculum
 from npi.training.dataset import EnvFrame, FrameDataset, program_names, record_frames
 from npi.training.loss import auxiliary_loss, decision_loss
 from npi.training.metrics import batch_logits, count_wrong_decisions
-from npi.training.practice import Rollout, make_rollouts
 from npi.training.practice_memory import PracticeMemory
+from npi.training.practice_program import Rollout
+from npi.training.program_sampler import make_rollouts
 
 TEACHABLE_WIDTHS = {"embedding_width": 256, "fusion_width": 512}  # room for more than the tasks' own programs
 WEIGHT_DECAY_MIN_FRAMES = 1000  # lower bound on the divisor of the weight decay
@@ -43,6 +44,7 @@ class Metrics:
     accuracy: dict[str, float]  # per program: fraction of the frames last evaluated whose decisions are all right
     learned: bool  # every distinct frame is right; of frames with images, as many as the goal asks for
     updates_since_learned: int
+    evaluated: bool  # whether accuracy was estimated at this very update
 
 
 def make_trainer(
@@ -144,9 +146,10 @@ class Trainer:
             self.updates_since_learned += self.learned
             self.update()
             due = self.updates % self.config.eval_every == 0 and (not self.learned or bool(self.dataset.images))
-            if due or self.finished:
+            evaluated = due or self.finished
+            if evaluated:
                 self.evaluate(final=self.finished)
-            yield self.metrics()
+            yield self.metrics(evaluated)
 
     def update(self) -> None:
         """One optimiser step on a batch sampled by the curriculum."""
@@ -219,6 +222,6 @@ class Trainer:
         enough = self.config.eval_frames if mask.mean() > 0.9 else None
         return count_wrong_decisions(self.ema_model, self.dataset, mask, enough)
 
-    def metrics(self) -> Metrics:
+    def metrics(self, evaluated: bool = False) -> Metrics:
         accuracy = self.curriculum.program_accuracy()
-        return Metrics(self.updates, self.loss, accuracy, self.learned, self.updates_since_learned)
+        return Metrics(self.updates, self.loss, accuracy, self.learned, self.updates_since_learned, evaluated)

@@ -1,0 +1,232 @@
+"""Verification: is a learned program equal to its teacher on problems of every size?
+
+One sequence of steps serves every caller: explore the task, compare the network with the teacher on all reachable
+histories, then certify the proof or look for a problem that shows the difference.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+
+from npi.errors import BadInput
+from npi.language.program import ACT, Decision, Frame
+from npi.language.task import Task
+from npi.network.checkpoint import resolve_model
+from npi.network.model import NPI
+from npi.network.model_fit import learned_task
+from npi.network.neural_decider import NeuralDecider
+from npi.progress import Progress, ProgressCallback, no_progress, report_counts
+from npi.proof import decompile as decompiler
+from npi.proof.certificate import Certificate, certify
+from npi.proof.compare import MARGIN, Comparison, compare_histories
+from npi.proof.counterexample import counterexample
+from npi.proof.explore import Exploration
+from npi.proof.program_table import ProgramTable, check_table_fits, compile_histories
+
+SHORT_TEXT = 80  # characters of a problem that a message shows
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A learned program equals its teacher on problems of every size, under the assumptions of docs/proof.md.
+
+    histories    how many histories the programs can reach: the network was compared with the teacher on each
+    calls        how many pairs of a call and an abstract state in which it begins
+    margin       the smallest gap, in logits, that keeps a decision from changing
+    certificate  the proof as data, to be stored and checked again
+    seconds      how long it took; of these, `exploring` seconds to find the histories
+    """
+
+    task: Task[Any, Any]
+    exploration: Exploration
+    comparison: Comparison
+    certificate: Certificate
+    exploring: float
+    seconds: float
+    proved: ClassVar[bool] = True
+
+    @property
+    def histories(self) -> int:
+        return self.comparison.histories
+
+    @property
+    def calls(self) -> int:
+        return self.certificate.calls
+
+    @property
+    def margin(self) -> float:
+        return self.comparison.margin
+
+    def __str__(self) -> str:
+        return (
+            f"{_heading(self)}\n"
+            f"proved: it runs as the teacher on problems of every size; the smallest margin is {self.margin:.2f}"
+        )
+
+
+@dataclass(frozen=True)
+class Counterexamples:
+    """Histories after which a learned program does not decide as its teacher, or not by a safe margin.
+
+    wrong     how many histories the network decides differently
+    unsure    how many it decides as the teacher, but by less than the margin that rounding needs
+    problem   a problem whose run reaches such a history; None if none was found
+    frame     one history that is decided differently, up to the decision the teacher makes; None if all are right
+    decision  what the network decides there
+    """
+
+    task: Task[Any, Any]
+    exploration: Exploration
+    comparison: Comparison
+    problem: Any
+    frame: Frame | None
+    decision: Decision
+    exploring: float
+    seconds: float
+    proved: ClassVar[bool] = False
+
+    @property
+    def wrong(self) -> int:
+        return len(self.comparison.wrong)
+
+    @property
+    def unsure(self) -> int:
+        return len(self.comparison.unsure)
+
+    def __str__(self) -> str:
+        if self.frame is None:
+            return (
+                f"{_heading(self)}\nnot proved: the network decides as the teacher after every history, but after "
+                f"{self.unsure:,} of them by less than {MARGIN}, which rounding may change; the smallest margin is "
+                f"{self.comparison.margin:.1e}"
+            )
+        describe = self.task.env.describe
+        decided = [
+            "returns" if d is None else "does " + describe(d.args) if d.program == ACT else f"calls {d.program}"
+            for d in (self.frame.steps[-1].decision, self.decision)
+        ]
+        lines = [
+            _heading(self),
+            f"not proved: the network decides differently from the teacher after {self.wrong:,} of them",
+            f"a problem that shows it: {_short(self.problem)}"
+            if self.problem is not None
+            else "no problem was found that shows it: perhaps no problem reaches this history",
+            f"in {self.frame.call.program} the teacher {decided[0]} and the network {decided[1]}, after observing:",
+            *(f"  {step.observation}" for step in self.frame.steps),
+        ]
+        return "\n".join(lines)
+
+
+def verify(
+    task: Task[Any, Any] | str,
+    model: NPI | str | Path | None = None,
+    *,
+    device: str | torch.device = "auto",
+    progress: ProgressCallback = no_progress,
+) -> Proof | Counterexamples:
+    """Prove that a learned program equals its teacher on problems of every size, or find where it does not.
+
+    task      a `Task` whose environment declares its tapes, the name of a built-in one, or "FILE.py:NAME"
+    model     an `NPI`, a folder, or None for the model that comes with npi; its teacher must be recursive
+    device    where the network runs
+    progress  called with a `Progress` while histories are explored
+
+    Raises `NotProvable` if this kind of proof cannot handle the task.
+
+    >>> import npi
+    >>> proof = npi.verify("sorting")
+    >>> proof.proved, proof.histories
+    (True, 27860)
+    """
+    network = resolve_model(model, device)
+    found = learned_task(task, network)
+    began = time.monotonic()
+    exploration = Exploration(found)
+    report_counts(exploration.run(), f"exploring {found.name}", progress)
+    exploring = time.monotonic() - began
+    comparison = compare_histories(network, found, exploration.histories)
+    if comparison.proved:
+        certificate = certify(network, found, exploration, comparison)
+        return Proof(found, exploration, comparison, certificate, exploring, time.monotonic() - began)
+    problem, frame, decision = None, None, None
+    if comparison.wrong:
+        progress(Progress(f"looking for a problem of {found.name} that shows it", 0))
+        example = counterexample(found, exploration.histories, comparison.wrong)
+        problem, node = (None, comparison.wrong[0]) if example is None else (example.problem, example.node)
+        frame = exploration.histories.frame(node)
+        decision = _last_decision(network, found, frame)
+    return Counterexamples(
+        found, exploration, comparison, problem, frame, decision, exploring, time.monotonic() - began
+    )
+
+
+def compile(
+    task: Task[Any, Any] | str,
+    model: NPI | str | Path | None = None,
+    *,
+    device: str | torch.device = "auto",
+    progress: ProgressCallback = no_progress,
+) -> ProgramTable:
+    """Prove a learned program and turn it into a finite table, which runs without a network.
+
+    The arguments are those of `verify`. Raises `BadInput` if the program is not proved.
+
+    >>> import npi
+    >>> table = npi.compile("sorting")
+    >>> npi.run("sorting", (9, 2, 5), table).answer
+    (2, 5, 9)
+    """
+    result = verify(task, model, device=device, progress=progress)
+    if isinstance(result, Counterexamples):
+        raise BadInput(
+            f"{result.task.name} is not proved (the network decides differently from the teacher after {result.wrong:,} "
+            f"of {result.comparison.histories:,} histories), so it can be neither compiled nor decompiled: npi verify "
+            f"shows where, npi train --until-verified repairs it"
+        )
+    return compile_histories(result.task, result.exploration.histories, asdict(result.certificate))
+
+
+def decompile(
+    task: Task[Any, Any] | str,
+    model: NPI | ProgramTable | str | Path | None = None,
+    *,
+    device: str | torch.device = "auto",
+    progress: ProgressCallback = no_progress,
+) -> str:
+    """Turn a learned and proved program into Python source that makes the same decisions on every input.
+
+    The arguments are those of `verify`; `model` may also be a compiled program, which needs no second proof.
+
+    >>> import npi
+    >>> print(npi.decompile("sorting", npi.compile("sorting")).splitlines()[0])
+    \"\"\"sorting: its programs as they were learned and proved, printed by npi decompile.\"\"\"
+    """
+    table = model if isinstance(model, ProgramTable) else compile(task, model, device=device, progress=progress)
+    return decompiler.decompile(table, check_table_fits(table, task))
+
+
+def _heading(result: Proof | Counterexamples) -> str:
+    task = result.task
+    return (
+        f"{task.name} ({task.teacher}): {result.comparison.histories:,} histories in "
+        f"{len(result.exploration.summaries):,} calls, explored in {result.exploring:.1f} s; {result.seconds:.1f} s in "
+        f"all"
+    )
+
+
+def _short(problem: Any) -> str:
+    text = str(problem)
+    return text if len(text) <= SHORT_TEXT else f"{text[: SHORT_TEXT - 20]} ... {text[-12:]}"
+
+
+def _last_decision(model: NPI, task: Task[Any, Any], frame: Frame) -> Decision:
+    """What a network decides at the last step of a history."""
+    neural, decision, state = NeuralDecider(model, task.env), None, None
+    for step in frame.steps:
+        ((decision, state),) = neural.decide([(step.observation, frame.call, state)])
+    return decision
