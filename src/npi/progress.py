@@ -1,4 +1,4 @@
-"""Progress: what long work reports while it goes on, through one callback."""
+"""Progress: the reports of long work, through one callback."""
 
 from __future__ import annotations
 
@@ -9,12 +9,18 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Progress:
-    """One report.
+    """One report of long work.
 
-    stage    what is being done, such as "exploring addition"
+    stage    the work in progress, such as "exploring addition"
     done     how much of it is done
-    total    of how much, as far as known; None: unknown
-    details  what else there is to say: in training, the metrics; after an attempt at a proof, its outcome
+    total    how much there is, as far as known; None: unknown
+    details  more about this stage: in training the `Metrics`, after an attempt at a proof its outcome
+
+    >>> import npi
+    >>> stages = set()
+    >>> proof = npi.verify("sorting", progress=lambda report: stages.add(report.stage))
+    >>> stages
+    {'exploring sorting'}
     """
 
     stage: str
@@ -31,6 +37,6 @@ def no_progress(report: Progress) -> None:
 
 
 def report_counts(counts: Iterable[tuple[int, int]], stage: str, progress: ProgressCallback = no_progress) -> None:
-    """Do some work that yields how much of it is done, and of how much; report each."""
+    """Do work that yields (done, total) from time to time; report each pair."""
     for done, total in counts:
         progress(Progress(stage, done, total))

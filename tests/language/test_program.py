@@ -5,7 +5,7 @@ import pytest
 from npi import Env, Limits, Runaway, act, program, record, tasks
 from npi.language.program import Call, Frame, Step
 from npi.language.record import count_steps
-from npi.language.trace import Trace, walk
+from npi.language.trace import Trace, steps_in_order
 
 
 class Observation(NamedTuple):
@@ -70,7 +70,7 @@ def test_a_recording_holds_what_each_frame_saw_and_decided():
 
 def test_steps_are_walked_in_the_order_they_happened():
     steps = [
-        (frame.call.program, step.decision and step.decision.program) for frame, step in walk(record(Counter(1), empty))
+        (frame.call.program, step.decision and step.decision.program) for frame, step in steps_in_order(record(Counter(1), empty))
     ]
     assert steps == [
         ("EMPTY", "DOWN"),

@@ -14,12 +14,17 @@ from npi.language.image import Image
 from npi.language.program import ACT, Decision, Frame, Observation
 from npi.language.record import record
 from npi.language.task import Task
-from npi.language.trace import Limits, Runaway, walk
+from npi.language.trace import Limits, Runaway, steps_in_order
 
 
 @dataclass
 class CheckReport:
-    """What `check_task` saw. A task without faults can be learned."""
+    """What `check_task` found. A task without faults can be learned.
+
+    problems, frames, distinct  how many problems and frames it recorded, and how many distinct frames
+    programs                    the programs in these frames
+    faults                      one sentence for each kind of fault
+    """
 
     task: str
     problems: int = 0
@@ -32,7 +37,16 @@ class CheckReport:
 def check_task(
     task: Task, problems: int = 100, seed: int = 0, limits: Limits = Limits(1_000_000, 10_000)
 ) -> CheckReport:
-    """Run a task's teacher on many problems and report every fault found, all at once."""
+    """Run a task's teacher on many problems and report every fault found, not only the first.
+
+    It checks that answers are right, observations and arguments within their declared ranges, `act` total, and the
+    teacher honest: that each of its decisions is a function of the frame's history.
+
+    >>> import npi
+    >>> from npi import tasks
+    >>> npi.check_task(tasks.find("quicksort"), problems=10).faults
+    []
+    """
     return _Check(task, limits).run(problems, seed)
 
 
@@ -44,10 +58,10 @@ class _Check:
         self.nodes: dict[Hashable, int] = {}  # histories, as a trie: (parent, observation) -> node
         self.decided: dict[int, Decision] = {}
         self.rng = Random(0)
-        self.endless = False  # a teacher that never returns does so every time: once is enough
+        self.endless = False  # a teacher that never returns is run once only
 
     def fault(self, key: Hashable, text: str) -> None:
-        """Keep the first fault of each kind; a hundred problems that fail alike are one fault to mend."""
+        """Keep the first fault of each kind: a hundred problems that fail for one reason are one fault."""
         if key not in self.seen_faults:
             self.seen_faults.add(key)
             self.report.faults.append(text)
@@ -60,7 +74,7 @@ class _Check:
         if not callable(getattr(task.main, "function", None)):
             report.faults.append(f"main is {task.main!r}, but must be a function with @program")
         if not len(task.sizes) or task.examples < 1:
-            report.faults.append(f"nothing is taught: sizes are {task.sizes!r}, with {task.examples} examples of each")
+            report.faults.append(f"nothing to learn: sizes are {task.sizes!r}, with {task.examples} examples of each")
         if report.faults:
             return report
         try:
@@ -93,7 +107,7 @@ class _Check:
         return report
 
     def problem(self, size: int, index: int, seed: int) -> Any:
-        """Corner cases and random problems, by turns."""
+        """Corner cases and random problems, alternating."""
         corner_cases = self.task.corner_cases(size) if index % 2 else []
         return corner_cases[index % len(corner_cases)] if corner_cases else self.task.sample(Random(seed + index), size)
 
@@ -132,11 +146,11 @@ class _Check:
             self.fault("wrong answer", text)
 
     def replay(self, problem: Any, env: Env, recording: list[Frame], last: Observation) -> None:
-        """Carry out the recorded actions alone, on an environment of their own: the observations must be the same."""
+        """Perform the recorded actions alone, on a fresh environment: it must show the same observations."""
         if self.report.problems <= 3:
             for args in islice(product(*(range(size) for size in self.arguments)), 1000):
                 self.try_act(env, args)
-        for count, (frame, step) in enumerate(walk(recording)):
+        for count, (frame, step) in enumerate(steps_in_order(recording)):
             if env.observe() != step.observation:
                 self.around(problem, frame.call.program, env.observe(), step.observation)
                 return
@@ -156,7 +170,7 @@ class _Check:
         )
 
     def probe(self, env: Env) -> None:
-        """Try an action no teacher would: `act` must be total."""
+        """Try an action that no teacher performs: `act` must be total."""
         choices = ([-1, 0, 1, self.rng.randrange(size), size, 10**6] for size in self.arguments)
         self.try_act(env, tuple(map(self.rng.choice, choices)))
 

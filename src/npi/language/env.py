@@ -23,7 +23,30 @@ from npi.language.tape import TapeKind
 
 
 class Env(ABC):
-    """The world that a program observes and acts on. A model finds its encoder by the name of the class."""
+    """The world that a program observes and acts on. A model finds its encoder by the name of the class.
+
+    >>> from typing import Annotated, NamedTuple
+    >>> from npi import Env, Tape, TapeKind
+    >>> CELLS = TapeKind(symbols=2)
+    >>> class Lamp(NamedTuple):
+    ...     on: Annotated[int, range(2)]
+    >>> class Lamps(Env):
+    ...     def __init__(self, cells: Tape):
+    ...         self.cells = cells
+    ...     @classmethod
+    ...     def of(cls, problem):
+    ...         return cls(CELLS.tape(problem))
+    ...     @classmethod
+    ...     def tapes(cls):
+    ...         return (CELLS,)
+    ...     def observe(self) -> Lamp:
+    ...         return Lamp(self.cells.read())
+    ...     def act(self, write: Annotated[int, range(2)], symbol: Annotated[int, range(2)],
+    ...             unused: Annotated[int, range(1)]) -> None:
+    ...         self.cells.write(symbol) if write else self.cells.move(symbol)
+    >>> Lamps.of([1, 0]).observe()
+    Lamp(on=1)
+    """
 
     @classmethod
     @abstractmethod

@@ -1,12 +1,12 @@
 """Graphs: vertices and their children, searched depth first, as the memory of an environment.
 
-An environment opens vertices, closes them and goes on to others, and sees colours: WHITE is a vertex that was not
-opened yet, GRAY one that is open, BLACK one that is closed, and NONE says that there is no vertex. It never sees which
-vertex that is, nor how many there are, so the same environment code also runs on a graph that stands for graphs of
-every size, which is how programs are proved.
+An environment opens vertices, closes them and moves to others. It sees colours only: WHITE is a vertex that was not
+opened yet, GRAY an open one, BLACK a closed one, and NONE means that there is no vertex. It never sees which vertex
+that is, nor how many there are. So the same environment code also runs on an abstract graph, which stands for graphs of
+every size: that is how programs are proved.
 
-Start vertices are taken in order. The open vertices are a stack: the start vertex at the bottom, and on each the child
-it has come to. So the start vertex is gray while anything is open, and in a graph without cycles no child ever is.
+Start vertices come in order. The open vertices form a stack, with the start vertex at the bottom; each keeps the place
+of its next child. So the start vertex is gray while any vertex is open, and in a graph without cycles no child is gray.
 """
 
 from __future__ import annotations
@@ -20,24 +20,36 @@ NONE, WHITE, GRAY, BLACK = COLOURS = range(4)
 
 @dataclass(frozen=True)
 class GraphKind:
-    """What is known of a graph before anything is seen: it has a vertex, and no cycle.
+    """What is known of a graph before any colour is observed: it has a vertex, and no cycle.
 
-    counted  for a proof: how many open vertices are counted; more is never wrong, but makes it longer
+    counted  for a proof: open vertices are counted up to this number. More is never wrong, but explores more
+
+    >>> from npi import GraphKind
+    >>> graph = GraphKind().graph([("shirt", ["tie"]), ("tie", [])])
+    >>> graph.empty()
+    True
     """
 
     counted: int = 2
 
     def __post_init__(self) -> None:
         if self.counted < 1:
-            raise ValueError(f"counted is {self.counted}, but whether anything is open can be seen: count at least 1")
+            raise ValueError(f"counted is {self.counted}, but must be at least 1: programs see if any vertex is open")
 
     def graph(self, vertices: Iterable[tuple[Hashable, Iterable[Hashable]]]) -> Graph:
-        """A graph of this kind: every vertex with its children, in the order in which they are gone through."""
+        """A graph of this kind: every vertex with its children, in the order in which they are visited."""
         return Graph(vertices)
 
 
 class Graph:
-    """A concrete graph. What cannot be done, since there is no such vertex or it is not white, changes nothing."""
+    """A concrete graph. An action that is impossible, such as opening a vertex that is not white, changes nothing.
+
+    >>> from npi import Graph
+    >>> graph = Graph([("shirt", ["tie"]), ("tie", [])])
+    >>> graph.open_start(); graph.open_child(); graph.close(); graph.close()
+    >>> graph.order()
+    ['shirt', 'tie']
+    """
 
     # Two leading underscores and no more methods than these, as in Tape.
     __slots__ = ("__children", "__closed", "__colours", "__open", "__start", "__vertices")
@@ -68,7 +80,7 @@ class Graph:
         return self.__colour(self.__vertices, self.__start)
 
     def child(self) -> int:
-        """The colour of the next child of the vertex opened last, or NONE past its last, or if nothing is open."""
+        """The colour of the next child of the vertex opened last, or NONE past the last; NONE if no vertex is open."""
         if not self.__open:
             return NONE
         vertex, place = self.__open[-1]
@@ -78,11 +90,11 @@ class Graph:
         return self.__colours[among[place]] if place < len(among) else NONE
 
     def empty(self) -> bool:
-        """Whether nothing is open."""
+        """Whether no vertex is open."""
         return not self.__open
 
     def open_start(self) -> None:
-        """Open the start vertex, if it is white; nothing is open then."""
+        """Open the start vertex, if it is white; no other vertex is open then."""
         if self.start() == WHITE:
             self.__push(self.__vertices[self.__start])
 
@@ -97,25 +109,25 @@ class Graph:
         self.__open.append((vertex, 0))
 
     def next_start(self) -> None:
-        """Go on to the next start vertex, if nothing is open."""
+        """Move to the next start vertex, if no vertex is open."""
         if self.start() != NONE and not self.__open:
             self.__start += 1
 
     def next_child(self) -> None:
-        """Go on to the next child of the vertex opened last."""
+        """Move to the next child of the vertex opened last."""
         if self.child() != NONE:
             vertex, place = self.__open[-1]
             self.__open[-1] = (vertex, place + 1)
 
     def close(self) -> None:
-        """Close the vertex opened last, and put it in front of all that were closed before."""
+        """Close the vertex opened last, and put it in front of all vertices closed before."""
         if self.__open:
             vertex, _ = self.__open.pop()
             self.__colours[vertex] = BLACK
             self.__closed.append(vertex)
 
     def order(self) -> list[Hashable]:
-        """What was closed, the last first: for reading a result, never for `observe` or `act`."""
+        """The closed vertices, the last first: for reading a result, never for `observe` or `act`."""
         return self.__closed[::-1]
 
 

@@ -16,6 +16,11 @@ class Image:
 
     A network sees the colours alone. Alpha marks the object, so that augmentation can replace the background. `labels`
     are auxiliary labels, small integers that training may predict from the image; they are never shown either.
+
+    >>> import numpy as np
+    >>> from npi import Image
+    >>> Image(np.zeros((128, 128, 4), dtype=np.uint8)) == Image(np.zeros((128, 128, 4), dtype=np.uint8))
+    True
     """
 
     __slots__ = ("digest", "labels", "pixels")

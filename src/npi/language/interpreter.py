@@ -1,16 +1,16 @@
-"""The interpreter: runs programs over an explicit stack, asking at each step what to do.
+"""The interpreter: runs programs over an explicit stack; at each step a decider decides what to do.
 
 The semantics, stated once
-- A frame starts with no state (for the network: a zero LSTM state). At each step it is asked with what is observed,
-  the frame's program and arguments, and the frame's state; the answer is a decision and the next state.
+- A frame starts with no state (for the network: a zero LSTM state). At each step the decider gets the observation, the
+  frame's program and arguments, and the frame's state. It answers with a decision and the next state.
 - Return is a step of its own: the decision None ends the frame. (Algorithm 1 of the paper makes a call and then tests
   the stop probability, so it cannot express a program that calls nothing.)
 - ACT runs on the environment directly: no frame, no step of its own.
-- Only ACT changes the environment, so what is observed is looked at again only after an ACT.
-- Running is bounded by a number of steps and a depth. The stack is a list: depth costs memory, not Python's recursion.
+- Only ACT changes the environment, so it is observed again only after an ACT.
+- A run is bounded in steps and depth. The stack is a list: depth costs memory, not Python's recursion.
 
-Who decides is passed in: a network, a network behind a memory of its own answers (`Memo`), or a teacher's recording
-(`Memo.of`). All of them run through the same lines below.
+The decider is an argument: a network, a network with memoised answers (`Memo`), a compiled program, or a teacher's
+recording (`Memo.of`). All of them run through the same lines below.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ Reply: TypeAlias = tuple[Decision, FrameState]
 
 @runtime_checkable
 class Decider(Protocol):
-    """Who answers the interpreter's questions."""
+    """Makes the decisions of a run."""
 
     def cached(self, observation: Observation, call: Call, state: FrameState) -> Reply | None:
-        """The answer to one question if it is at hand, without thinking."""
+        """The answer to one query if it is stored; None if `decide` must compute it."""
         ...
 
     def decide(self, queries: list[Query]) -> list[Reply]:
-        """The answers to several questions at once, each from a run of its own."""
+        """The answers to several queries, each from a run of its own, computed together."""
         ...
 
 
 def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Generator[Query, Reply, None]:
     """Run `trace.call` on an environment, appending each decision to the trace.
 
-    Yields the questions that the decider cannot answer from memory, and is sent the answers.
+    Yields the queries that the decider has no stored answer to, and is sent the answers.
     """
     call, state, observation = trace.call, None, env.observe()
     stack: list[tuple[Call, FrameState]] = []
@@ -68,9 +68,9 @@ def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Gener
 
 
 def run_batch(envs: Sequence[Env], call: Call, decider: Decider, limits: Limits = Limits()) -> list[Trace]:
-    """Run one program on many environments side by side, asking the decider about all of them at once.
+    """Run one program on many environments side by side; the decider answers the queries of all of them together.
 
-    A run that reaches a limit ends with its `runaway` set; the others go on.
+    A run that reaches a limit ends with its `runaway` set; the others continue.
     """
     traces = [Trace(call, []) for _ in envs]
     live = [interpret(env, trace, decider, limits) for env, trace in zip(envs, traces, strict=True)]

@@ -1,4 +1,4 @@
-"""A decider that remembers another decider's answers."""
+"""Memoisation: a decider that stores another decider's answers by history."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ class _Node:
 
     def __init__(self, state: FrameState):
         self.state = state
-        # What was decided after one more observation, and that longer history. Nothing points back: a trie let go is
-        # freed at once, and does not wait, with the states it holds, for the garbage collector.
+        # One more observation -> the decision then, and the longer history. Nothing points back to the parent, so an
+        # emptied trie and the states in it are freed at once, without the garbage collector.
         self.after: dict[Observation, tuple[Decision, _Node]] = {}
 
 
 class Memo:
-    """A decider that keeps another's answers in a trie of histories, and asks it only about histories never seen.
+    """A decider that stores another's answers in a trie of histories, and queries it for new histories only.
 
-    The answer of a network depends on program, arguments and the observations of the frame so far, and on nothing
-    else, so the result is its own. When `capacity` histories are held, they are let go and collected anew; a frame
-    that is under way keeps its own.
+    A network's answer depends only on the program, its arguments and the frame's observations so far, so memoised
+    decisions equal the network's own. At `capacity` histories the trie is emptied; a frame that is still running keeps
+    its part of it.
     """
 
     def __init__(self, decider: Decider, capacity: int = 200_000):
@@ -35,7 +35,7 @@ class Memo:
 
     @staticmethod
     def of(frames: Iterable[Frame]) -> Memo:
-        """A decider that knows these frames and nothing else: a teacher, from its recording."""
+        """A decider that replays these frames: a teacher, from its recording."""
         memo = Memo(_Nobody())
         for frame in frames:
             node = memo.root(frame.call)
@@ -55,7 +55,8 @@ class Memo:
         if self.held + len(queries) > self.capacity:
             self.first, self.held = {}, 0
         nodes = [node or self.root(call) for _, call, node in queries]
-        asked: dict[tuple[int, Observation], Query] = {}  # two runs may ask the same: then the decider is asked once
+        # Two runs may be at the same history: the decider is queried once.
+        asked: dict[tuple[int, Observation], Query] = {}
         for node, (observation, call, _) in zip(nodes, queries, strict=True):
             asked.setdefault((id(node), observation), (observation, call, node.state))
         decided = dict(zip(asked, self.decider.decide(list(asked.values())), strict=True))
@@ -82,4 +83,4 @@ class _Nobody:
 
     def decide(self, queries: list[Query]) -> list[Reply]:
         observation, call, _ = queries[0]
-        raise LookupError(f"no recorded frame of {call.program}{call.args} goes on with the observation {observation}")
+        raise LookupError(f"no recorded frame of {call.program}{call.args} continues with {observation}")

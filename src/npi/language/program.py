@@ -55,7 +55,7 @@ class Frame(NamedTuple):
 
 @runtime_checkable
 class Program(Protocol):
-    """What `@program` makes of a function: it is still called as before."""
+    """A function with `@program`: it is called as before, and its calls can be recorded."""
 
     name: str
     function: Callable[..., None]
@@ -63,16 +63,16 @@ class Program(Protocol):
     def __call__(self, env: Any, *args: int) -> None: ...
 
 
-# While an environment is recorded, every call of a program on it goes through its recorder.
 class CallHandler(Protocol):
-    """Who is told of calls instead of their being made."""
+    """Receives the calls of programs on one environment, in place of the programs."""
 
     env: Any
 
     def call(self, program: Program, args: tuple[int, ...]) -> None: ...
 
 
-_recorder: ContextVar[CallHandler | None] = ContextVar("recorder", default=None)
+# While a handler is set, every call of a program on its environment goes to it.
+_handler: ContextVar[CallHandler | None] = ContextVar("handler", default=None)
 
 
 @overload
@@ -83,6 +83,14 @@ def program(function: Callable[..., None] | None = None, *, name: str | None = N
     """Make a function `f(env, *args)` a program. Its name, in capitals, is its identity in every task and model.
 
     Two teachers may give the same program two bodies: `@program(name="ADD") def add_by_recursion(pad): ...`.
+
+    >>> from npi import act, program
+    >>> @program
+    ... def double_step(pad):
+    ...     act(pad, 1)
+    ...     act(pad, 1)
+    >>> double_step.name
+    'DOUBLE_STEP'
     """
     if function is None:
         return functools.partial(_program, name=name)
@@ -103,11 +111,11 @@ def _program(function: Callable[..., None], name: str | None) -> Program:
     # teacher may go as deep as memory allows.
     @functools.wraps(function)
     def run(env: Any, *args: int) -> None:
-        recorder = _recorder.get()
-        if recorder is None or recorder.env is not env:
+        handler = _handler.get()
+        if handler is None or handler.env is not env:
             function(env, *args)
         else:
-            recorder.call(made, args)
+            handler.call(made, args)
 
     made = cast(Program, run)
     made.name, made.function = name, function
@@ -116,7 +124,15 @@ def _program(function: Callable[..., None], name: str | None) -> Program:
 
 @program
 def act(env: Any, first: int = 0, second: int = 0, third: int = 0) -> None:
-    """The one primitive of every environment (ACT): its arguments say what is to be done."""
+    """The one primitive of every environment (ACT); the arguments choose the action.
+
+    >>> from npi import act, tasks
+    >>> from npi.tasks.addition import LEFT, MOVE, OUT
+    >>> pad = tasks.find("addition").env.of(("96", "125"))
+    >>> act(pad, MOVE, OUT, LEFT)
+    >>> pad.describe((MOVE, OUT, LEFT))
+    'PTR OUT LEFT'
+    """
     env.act(first, second, third)
 
 
@@ -124,10 +140,10 @@ ACT = act.name
 
 
 @contextmanager
-def handle_calls(watcher: CallHandler) -> Generator[None, None, None]:
-    """While this lasts, calls of programs on the watcher's environment are handed to the watcher."""
-    token = _recorder.set(watcher)
+def handle_calls(handler: CallHandler) -> Generator[None, None, None]:
+    """In this context, calls of programs on the handler's environment go to the handler."""
+    token = _handler.set(handler)
     try:
         yield
     finally:
-        _recorder.reset(token)
+        _handler.reset(token)

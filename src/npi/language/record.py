@@ -12,7 +12,7 @@ from npi.language.trace import Limits, Runaway, Trace
 class _Recorder:
     def __init__(self, env: Any, limits: Limits):
         self.env, self.limits = env, limits
-        self.observation = env.observe()  # observed anew after each act: nothing else changes the environment
+        self.observation = env.observe()  # observed again after each act: nothing else changes the environment
         self.programs: dict[str, Program] = {}
         self.calls: dict[tuple[Program, tuple[int, ...]], Call] = {}
         self.frames: list[tuple[Call, list[Step]]] = []
@@ -60,11 +60,11 @@ class _Recorder:
 
 
 class _Counter:
-    """Counts steps and keeps none."""
+    """Counts the steps of a run without storing them."""
 
     def __init__(self, env: Any, limits: Limits):
         self.env, self.limits = env, limits
-        self.steps = -1  # nobody decides on the first call
+        self.steps = -1  # the first call is not a decision
         self.open: list[Program] = []
 
     def call(self, program: Program, args: tuple[int, ...]) -> None:
@@ -88,7 +88,14 @@ def _invoke(program: Program, env: Any, args: tuple[int, ...]) -> None:
 
 
 def record(env: Any, program: Program, *args: int, limits: Limits = Limits()) -> list[Frame]:
-    """Run a program on an environment and return its frames, in the order in which they were entered."""
+    """Run a program on an environment and return its frames, in the order in which they were entered.
+
+    >>> from npi import record, tasks
+    >>> task = tasks.find("addition")
+    >>> frames = record(task.env.of(("96", "125")), task.main)
+    >>> [frame.call.program for frame in frames[:3]]
+    ['ADD', 'ADD1', 'CARRY']
+    """
     return record_programs(env, program, *args, limits=limits)[0]
 
 

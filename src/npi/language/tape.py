@@ -1,9 +1,11 @@
-"""Tapes: rows of cells with heads on them, the only memory a pad environment has.
+"""Tapes: rows of cells with heads on them.
 
-An environment says once what each of its tapes is (`TapeKind`) and then reads, writes and moves. It never sees a
-position or a length, so the same environment code also runs on a tape that stands for tapes of every length, which is
-how programs are proved. A tape starts at its home end, where all heads begin; it is bounded there. At the other end it
-is bounded too, or goes on for ever with the symbol `beyond`.
+An environment declares the kind of each of its tapes once (`TapeKind`), and then reads, writes and moves heads. It
+never sees a position or a length. So the same environment code also runs on an abstract tape, which stands for tapes of
+every length: that is how programs are proved.
+
+A tape is bounded at its home end, where its heads start. At the other end it is bounded too, or it continues without
+end with the symbol `beyond`.
 """
 
 from __future__ import annotations
@@ -12,22 +14,31 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-LEFT, RIGHT = 0, 1  # the directions a head moves in
+LEFT = 0  # the directions a head moves in
+RIGHT = 1
 
 
 @dataclass(frozen=True)
 class TapeKind:
-    """What is known of a tape before any cell is seen.
+    """What is known of a tape before any of its cells is read.
 
-    symbols  cells hold 0 .. symbols-1; None: anything that can be ordered, which is compared and swapped, never read
-    heads    how many heads it has, all on the home cell at first
-    far      which of them are on the cell at the other end instead, if the tape ends there
-    home     the end where the heads begin
-    beyond   the symbol of the cells past the other end, for ever; None: the tape ends there
-    given    whether the problem gives its cells; otherwise they are all `beyond` at first
-    near     for a proof: how far from a head symbols are remembered; more is never wrong, but makes it longer
-    drawn    for a proof: how far from a head it is remembered that there are cells, and so whether it is at an end
-    length_of  another kind whose tapes in the same environment have the same length
+    symbols    cells hold 0 .. symbols-1; None: values that can be ordered; they are compared and swapped, never read
+    heads      how many heads the tape has; they start on the home cell
+    far        the heads that start on the cell at the other end instead, if the tape ends there
+    home       the end where the heads start
+    beyond     the symbol of all cells past the other end; None: the tape ends there
+    given      whether the problem determines the cells; otherwise all of them are `beyond` at first
+    near       for a proof: symbols at most this far from a head are remembered. More is never wrong, but explores more
+    drawn      for a proof: cells at most this far from a head are remembered, and so whether it is near an end
+    length_of  another kind of tape in the same environment, whose tapes have the same length
+
+    >>> from npi import RIGHT, TapeKind
+    >>> tape = TapeKind(symbols=2).tape([1, 0])
+    >>> tape.read(), tape.at_start()
+    (1, True)
+    >>> tape.move(RIGHT)
+    >>> tape.read(), tape.at_last()
+    (0, True)
     """
 
     symbols: int | None
@@ -46,7 +57,14 @@ class TapeKind:
 
 
 class Tape:
-    """A concrete tape. Heads are numbered from 0. A move past a bounded end leaves the head where it is."""
+    """A concrete tape. Heads are numbered from 0. A move past a bounded end leaves the head where it is.
+
+    >>> from npi import Tape, TapeKind
+    >>> tape = Tape(TapeKind(symbols=10), [9, 2, 5])
+    >>> tape.write(7)
+    >>> tape.contents()
+    [7, 2, 5]
+    """
 
     # Two leading underscores: no subclass or environment reaches them by accident. There is no len, no index and no
     # iteration, on purpose: see the module docstring.
@@ -72,20 +90,20 @@ class Tape:
 
     def read(self, head: int = 0) -> int:
         if self.__symbols is None:
-            raise TypeError("what this tape holds can be compared and swapped, not read")
+            raise TypeError("the values of this tape can be compared and swapped, not read")
         return self.__cells[self.__at[head]]
 
     def write(self, symbol: int, head: int = 0) -> None:
-        """Write a symbol under a head; one that the tape does not have is not written."""
+        """Write a symbol under a head. A number that is no symbol of this tape changes nothing."""
         if self.__symbols is not None and 0 <= symbol < self.__symbols:
             self.__cells[self.__at[head]] = symbol
 
     def greater(self, head: int, other: int) -> bool:
-        """Whether what is under one head is greater than what is under another."""
+        """Whether the value under one head is greater than the value under another."""
         return self.__cells[self.__at[head]] > self.__cells[self.__at[other]]
 
     def swap(self, head: int, other: int) -> None:
-        """Exchange what is under two heads."""
+        """Exchange the values under two heads."""
         cells, here, there = self.__cells, self.__at[head], self.__at[other]
         cells[here], cells[there] = cells[there], cells[here]
 
@@ -98,21 +116,21 @@ class Tape:
         self.__at[head] = self.__at[other]
 
     def push(self, first: int, last: int) -> None:
-        """Note the span between two heads, on top of those noted before; if they are the other way round, nothing."""
+        """Push the span from `first` to `last` on the stack of spans. Heads in the opposite order push nothing."""
         if self.__at[first] <= self.__at[last]:
             self.__saved.append((self.__at[first], self.__at[last]))
 
     def pop(self, first: int, last: int) -> None:
-        """Put two heads where the span noted last begins and ends, and forget it; if none is noted, they stay."""
+        """Pop the last span and put two heads at its ends. From an empty stack, the heads stay."""
         if self.__saved:
             self.__at[first], self.__at[last] = self.__saved.pop()
 
     def empty(self) -> bool:
-        """Whether no span is noted."""
+        """Whether the stack of spans is empty."""
         return not self.__saved
 
     def move(self, direction: int, head: int = 0) -> None:
-        """Move a head one cell to the LEFT or RIGHT; any other direction means nothing and moves nothing."""
+        """Move a head one cell to the LEFT or RIGHT; any other direction changes nothing."""
         if direction == self.__outward:
             at = self.__at[head] + 1
             if at == len(self.__cells):

@@ -35,6 +35,11 @@ class Task(Generic[Problem, Answer]):
     sample_test     draws a random test problem, where test problems must differ from training problems
     prepare         does work that recording needs, such as rendering; yields (done, total)
     builds_on       programs of other tasks that this one calls; a model must know them to be taught this task
+
+    >>> from npi import tasks
+    >>> task = tasks.find("sorting")
+    >>> task.show(task.answer(task.parse(["9", "2", "5"])))
+    '2 5 9'
     """
 
     name: str

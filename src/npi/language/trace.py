@@ -10,7 +10,16 @@ from npi.language.program import ACT, Call, Decision, Frame, Step
 
 @dataclass(frozen=True)
 class Limits:
-    """How far a run may go before it is called a runaway."""
+    """Bounds on a run; a run that reaches one ends with `Runaway`.
+
+    steps  how many decisions it may make
+    depth  how many calls may be open
+
+    >>> import npi
+    >>> npi.run("addition", ("96", "125"), limits=npi.Limits(steps=10))
+    Traceback (most recent call last):
+    npi.language.trace.Runaway: ADD did not return: step limit of 10 reached
+    """
 
     steps: int = 10_000_000
     depth: int = 1_000_000
@@ -27,11 +36,11 @@ class Trace:
     @staticmethod
     def of(frames: list[Frame]) -> Trace:
         """The trace of a recording."""
-        return Trace(frames[0].call, [step.decision for _, step in walk(frames)])
+        return Trace(frames[0].call, [step.decision for _, step in steps_in_order(frames)])
 
 
-def walk(frames: Iterable[Frame]) -> Iterator[tuple[Frame, Step]]:
-    """Every step of a recording with its frame, in the order in which they happened."""
+def steps_in_order(frames: Iterable[Frame]) -> Iterator[tuple[Frame, Step]]:
+    """Every step of a recording with its frame, in the order of the run."""
     frames = iter(frames)
     root = next(frames)
     stack = [(root, iter(root.steps))]
@@ -50,7 +59,7 @@ def walk(frames: Iterable[Frame]) -> Iterator[tuple[Frame, Step]]:
 
 
 class Runaway(Exception):
-    """A run that reached a limit; `trace` holds what it did until then."""
+    """A run reached a limit; `trace` holds its decisions until then."""
 
     def __init__(self, trace: Trace):
         super().__init__(f"{trace.call.program} did not return: {trace.runaway}")

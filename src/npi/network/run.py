@@ -122,7 +122,7 @@ def run(
             steps = len(trace.decisions)
     except KeyError as error:  # a compiled program has no entry here
         raise BadInput(
-            f"the compiled program has no decision after {error}: it or {found.name} has changed since; compile it again"
+            f"the compiled program has no decision after {error}: it or {found.name} has changed; compile it again"
         ) from error
     return Run(found, problem, found.result(env), steps, trace)
 

@@ -60,7 +60,7 @@ def train(
     updates            stop after so many, learned or not; by default the configuration's
     practice_rollouts  also train on practice programs, from so many rollouts in each environment: this makes the model
                        teachable (see `teach`)
-    until_verified     try to prove what was learned; retrain on the counterexamples, in rounds, until the proof succeeds
+    until_verified     try to prove what was learned, and retrain on the counterexamples until the proof succeeds
     resume             continue the run saved in `out`, with its configuration and seed, to the same bits
     force              replace the model in `out`
     device             "cpu", "cuda", or "auto"

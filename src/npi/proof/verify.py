@@ -184,9 +184,9 @@ def compile(
     result = verify(task, model, device=device, progress=progress)
     if isinstance(result, Counterexamples):
         raise BadInput(
-            f"{result.task.name} is not proved (the network decides differently from the teacher after {result.wrong:,} "
-            f"of {result.comparison.histories:,} histories), so it can be neither compiled nor decompiled: npi verify "
-            f"shows where, npi train --until-verified repairs it"
+            f"{result.task.name} is not proved (the network decides differently from the teacher after "
+            f"{result.wrong:,} of {result.comparison.histories:,} histories), so it can be neither compiled nor "
+            f"decompiled: npi verify shows where, npi train --until-verified repairs it"
         )
     return compile_histories(result.task, result.exploration.histories, asdict(result.certificate))
 
@@ -204,7 +204,7 @@ def decompile(
 
     >>> import npi
     >>> print(npi.decompile("sorting", npi.compile("sorting")).splitlines()[0])
-    \"\"\"sorting: its programs as they were learned and proved, printed by npi decompile.\"\"\"
+    \"\"\"The programs of sorting as they were learned and proved, printed by npi decompile.\"\"\"
     """
     table = model if isinstance(model, ProgramTable) else compile(task, model, device=device, progress=progress)
     return decompiler.decompile(table, check_table_fits(table, task))
