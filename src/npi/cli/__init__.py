@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import tyro
@@ -29,8 +29,12 @@ from npi.cli.train import train
 from npi.cli.verify import verify
 from npi.errors import BadInput
 
+COMMANDS: tuple[Callable[..., int], ...] = (
+    demo, run, train, teach, evaluate, check, verify, compile, decompile, bench, reproduce, cars, export,
+)  # fmt: skip
+
 app = tyro.extras.SubcommandApp()
-for command in (demo, run, train, teach, evaluate, check, verify, compile, decompile, bench, reproduce, cars, export):
+for command in COMMANDS:
     app.command(command)
 
 
