@@ -5,6 +5,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import cycle, product
+from pathlib import Path
 from random import Random
 from typing import Annotated, Any, NamedTuple
 
@@ -24,9 +25,11 @@ from npi.network.decision import Logits
 from npi.network.model import ModelConfig
 from npi.network.neural_decider import NeuralDecider
 from npi.network.pretrained import DEFAULT_MODEL
+from npi.proof.certificate import load_certificate
 from npi.proof.compare import compare_histories
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
+from npi.proof.program_table import compile_histories
 from npi.tasks.sorting import SortingPad
 from npi.tasks.toposort import GraphPad
 
@@ -300,6 +303,20 @@ def test_an_environment_may_have_tapes_and_graphs(explored):
         pass
     assert len(exploration.summaries) > len(explored["toposort"].summaries)
     assert len(exploration.histories) == len(explored["toposort"].histories)  # the environment does not show the tape
+
+
+def test_the_page_on_proofs_gives_the_measured_numbers(explored):
+    page = (Path(__file__).parents[2] / "docs" / "proof.md").read_text()
+    rows = re.findall(r"^\| (\w+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
+    assert [name for name, *_ in rows] == list(explored)
+    for name, *numbers in rows:
+        histories, calls = explored[name].histories, len(explored[name].summaries)
+        states = len(compile_histories(explored[name].task, histories, {}).states)
+        assert numbers == [f"{number:,}" for number in (len(histories), calls, states)], name
+    found = re.search(r"addition, with a\s+smallest margin of ([\d.]+), and for sorting, with ([\d.]+);", page)
+    assert found is not None
+    for name, margin in zip(("addition", "sorting"), found.groups(), strict=True):
+        assert margin == f"{load_certificate(DEFAULT_MODEL / f'{name}.certificate.json').margin:.2f}"
 
 
 def test_the_command_writes_and_checks_certificates(npi, tmp_path, shipped):

@@ -77,7 +77,7 @@ class Exploration:
         entries = dict.fromkeys(self.initial_states())
         for program in (self.task.main, *self.task.extra_programs):
             summaries = [self.summary(program, (), entry) for entry in entries]
-            yield from self._work_off()
+            yield from self._explore_pending()
             # A recording runs each program where the one before it returned.
             entries = dict.fromkeys(state for summary in summaries for state in summary.exits)
 
@@ -91,11 +91,11 @@ class Exploration:
         while True:
             lengths: dict[Any, int] = {}
             state = [LAZY_CLASSES[type(kind)].initial(kind, oracle, lengths) for kind in self.kinds]
-            yield tuple(memory.abstract() for memory in self.lazy_memories(oracle, state))
+            yield tuple(structure.abstract() for structure in self.lazy_structures(oracle, state))
             if not oracle.advance():
                 return
 
-    def lazy_memories(self, oracle: Oracle, state: Iterable[Any]) -> list[Any]:
+    def lazy_structures(self, oracle: Oracle, state: Iterable[Any]) -> list[Any]:
         """The lazy tapes and graphs of the environment, in an abstract state."""
         return [LAZY_CLASSES[type(kind)](kind, oracle, part) for kind, part in zip(self.kinds, state, strict=True)]
 
@@ -121,7 +121,7 @@ class Exploration:
             self.scheduled.add(work)
             self.pending.append(work)
 
-    def _work_off(self) -> Iterator[tuple[int, int]]:
+    def _explore_pending(self) -> Iterator[tuple[int, int]]:
         for count in itertools.count(1):
             if not self.pending:
                 return
@@ -152,7 +152,7 @@ class Exploration:
     def unsupported(self, error: Exception) -> NotProvable:
         return NotProvable(
             f"{self.task.env.__name__} or its teacher does what only a concrete tape or graph allows ({error}): "
-            f"use {_memory_methods(self.kinds)} alone"
+            f"use {_structure_methods(self.kinds)} alone"
         )
 
 
@@ -165,16 +165,16 @@ class _FrameRunner:
 
     def __init__(self, exploration: Exploration):
         self.exploration, self.oracle = exploration, Oracle()
-        self.memories = exploration.lazy_memories(self.oracle, next(exploration.initial_states()))
+        self.structures = exploration.lazy_structures(self.oracle, next(exploration.initial_states()))
         self.oracle.enabled = False
         try:
-            self.env: Any = _observed_by_runner(exploration.task.env)(self.memories, self)
+            self.env: Any = _observed_by_runner(exploration.task.env)(self.structures, self)
         except (AttributeError, TypeError) as error:
             raise exploration.unsupported(error) from error
         self.attributes = dict(vars(self.env))
         for name, value in self.attributes.items():
             parts = value if isinstance(value, tuple) else (value,)
-            if value is not self and not all(any(part is memory for memory in self.memories) for part in parts):
+            if value is not self and not all(any(part is structure for structure in self.structures) for part in parts):
                 raise NotProvable(
                     f"{exploration.task.env.__name__} keeps {name} beside its tapes, where a proof cannot see it: keep "
                     f"all of its state on tapes and graphs"
@@ -209,8 +209,8 @@ class _FrameRunner:
 
     def load(self, state: AbstractState) -> None:
         self.observation: Observation | None = None
-        for memory, part in zip(self.memories, state, strict=True):
-            memory.load(part)
+        for structure, part in zip(self.structures, state, strict=True):
+            structure.load(part)
 
     def abstract_state(self) -> AbstractState:
         if vars(self.env) != self.attributes:
@@ -218,7 +218,7 @@ class _FrameRunner:
                 f"{self.exploration.task.env.__name__} changes an attribute beside its tapes, where a proof cannot see "
                 f"it: keep all of its state on tapes and graphs"
             )
-        return tuple([memory.abstract() for memory in self.memories])
+        return tuple([structure.abstract() for structure in self.structures])
 
     def observe(self, env_observe: Callable[[], Observation]) -> Observation:
         """The environment's observation. It is computed once after each action, then repeated."""
@@ -260,7 +260,7 @@ class _FrameRunner:
         raise _CallReached
 
 
-def _memory_methods(kinds: Collection[Any]) -> str:
+def _structure_methods(kinds: Collection[Any]) -> str:
     """The methods of tapes and graphs that an environment may use."""
     lazy = [LAZY_CLASSES[type(kind)] for kind in kinds]
     names = [name for one in lazy for name in vars(one) if name not in EXPLORATION_METHODS]
@@ -271,8 +271,8 @@ def _observed_by_runner(env: type[Env]) -> Callable[[list[Any], _FrameRunner], E
     """A subclass of an environment whose observations go through a runner."""
 
     class Observed(env):
-        def __init__(self, memories: list[Any], runner: _FrameRunner):
-            super().__init__(*memories)
+        def __init__(self, structures: list[Any], runner: _FrameRunner):
+            super().__init__(*structures)
             self._runner = runner
 
         def observe(self) -> Observation:
