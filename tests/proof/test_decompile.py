@@ -1,4 +1,4 @@
-"""Decompiled programs: Python that decides as the table does, and so as the teacher, on inputs of every size."""
+"""Decompiled programs: they make the decisions of the table, and so of the teacher, on problems of every size."""
 
 import inspect
 import json
@@ -11,12 +11,15 @@ from typing import Any, get_type_hints
 
 import pytest
 
-from npi import FAST, BadInput, Call, make_trainer, record, save_model, tasks
-from npi.language.program import ACT, handle_calls
+from npi import BadInput, record, tasks
+from npi.language.program import ACT, Call, handle_calls
+from npi.network.checkpoint import save_model
 from npi.proof.decompile import decompile
 from npi.proof.explore import Exploration
 from npi.proof.histories import Histories
 from npi.proof.program_table import ProgramTable, TableState, compile_histories, save_table
+from npi.training.config import FAST
+from npi.training.trainer import make_trainer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 PROVED = ["bubblesort", "quicksort", "sorting", "toposort"]
@@ -29,8 +32,8 @@ def explored(task):
     return exploration.histories
 
 
-def met(task, problems):
-    """The histories of some problems: far fewer than can occur, and quickly found."""
+def recorded(task, problems):
+    """The histories of some problems: far fewer than exploration finds, but found quickly."""
     histories = Histories()
     for problem in problems:
         for frame in dict.fromkeys(frame for recording in task.demonstrate(problem) for frame in recording):
@@ -40,10 +43,11 @@ def met(task, problems):
     return histories
 
 
-def loaded(source) -> dict[str, Any]:
-    found: dict[str, Any] = {"__name__": "decompiled"}
-    exec(compile(source, "decompiled.py", "exec"), found)
-    return found
+def imported(source) -> dict[str, Any]:
+    """The names that a decompiled module defines."""
+    names: dict[str, Any] = {"__name__": "decompiled"}
+    exec(compile(source, "decompiled.py", "exec"), names)
+    return names
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +57,7 @@ def teachers():
 
 @pytest.fixture(scope="module")
 def sources(teachers):
-    """Printed from the teachers' decisions: those of a proved network are the same."""
+    """Decompiled from the teachers' own decisions: a proved network makes the same ones."""
     return {
         name: decompile(compile_histories(tasks.find(name), teachers[name], {}), tasks.find(name)) for name in PROVED
     }
@@ -61,7 +65,7 @@ def sources(teachers):
 
 @pytest.fixture(scope="module")
 def addition():
-    """Of all sums of two digits with and without a carry, and some more."""
+    """Decompiled from recordings of every pair of digits with and without a carry, and of some longer sums."""
     task = tasks.find("addition")
     sums = [(str(a), str(b)) for a in range(100) for b in range(a % 2, 100, 7)]
     problems = [
@@ -69,37 +73,38 @@ def addition():
         *((str(a) + "9", "9") for a in range(100)),
         *(p for s in (1, 3, 4) for p in task.test_problems(s, 60, 1)),
     ]
-    return task, decompile(compile_histories(task, met(task, problems), {}), task)
+    return task, decompile(compile_histories(task, recorded(task, problems), {}), task)
 
 
 @pytest.mark.parametrize("name", PROVED)
-def test_exploring_the_printed_program_finds_the_same_histories_and_decisions(teachers, sources, name):
-    """A proof that it runs as the teacher on inputs of every size."""
-    ours, theirs = explored(loaded(sources[name])["task"]), teachers[name]
-    same = {-1: -1}
-    for node in range(len(theirs)):
-        parent = same[theirs.parent[node]]
-        found = ours.children[theirs.call[node] if parent < 0 else parent, theirs.observation[node]]
-        assert ours.decision[found] == theirs.decision[node]
-        same[node] = found
-    assert len(ours) == len(theirs)
+def test_exploring_the_decompiled_program_finds_the_same_histories_and_decisions(teachers, sources, name):
+    """A proof that it runs as the teacher on problems of every size."""
+    decompiled, teacher = explored(imported(sources[name])["task"]), teachers[name]
+    matching = {-1: -1}  # from each node of the teacher's histories to the decompiled program's
+    for node in range(len(teacher)):
+        parent = matching[teacher.parent[node]]
+        found = decompiled.children[teacher.call[node] if parent < 0 else parent, teacher.observation[node]]
+        assert decompiled.decision[found] == teacher.decision[node]
+        matching[node] = found
+    assert len(decompiled) == len(teacher)
 
 
 @pytest.mark.parametrize("name", [*PROVED, "addition"])
-def test_the_printed_program_has_the_teachers_traces(request, sources, name):
+def test_the_decompiled_program_has_the_teachers_traces(request, sources, name):
     task = tasks.find(name)
     source = request.getfixturevalue("addition")[1] if name == "addition" else sources[name]
-    printed = loaded(source)["task"]
-    assert printed.main is not task.main
+    decompiled = imported(source)["task"]
+    assert decompiled.main is not task.main
     for size in (1, 2, 3, 5, 8, 13, 21):
         for problem in task.test_problems(size, 12, 3):
-            ours, theirs = task.env.of(problem), task.env.of(problem)
-            assert record(ours, printed.main) == record(theirs, task.main)
-            assert task.result(ours) == task.answer(problem)
-            assert [record(ours, p) for p in printed.extra_programs] == [record(theirs, p) for p in task.extra_programs]
+            env, teachers_env = task.env.of(problem), task.env.of(problem)
+            assert record(env, decompiled.main) == record(teachers_env, task.main)
+            assert task.result(env) == task.answer(problem)
+            extra = [record(env, program) for program in decompiled.extra_programs]
+            assert extra == [record(teachers_env, program) for program in task.extra_programs]
 
 
-def test_what_is_printed_is_good_to_read(sources, addition):
+def test_decompiled_programs_are_easy_to_read(sources, addition):
     assert sources["quicksort"] == (GOLDEN / "quicksort-decompiled.txt").read_text()
     assert addition[1] == (GOLDEN / "addition-decompiled.txt").read_text()
     assert "    if seen.value1 > seen.value2:\n        act(pad, SWAP)\n" in sources["sorting"]
@@ -107,72 +112,74 @@ def test_what_is_printed_is_good_to_read(sources, addition):
 
 
 class Replay:
-    """Shows a program what it observed in a history, and notes what it calls."""
+    """An environment that shows a program the observations of one history, and collects its calls."""
 
-    def __init__(self, kind, history):
-        self.env, self.kind, self.history, self.calls = self, kind, history, []
+    def __init__(self, observation_type, history):
+        self.env, self.observation_type, self.history, self.calls = self, observation_type, history, []
 
     def observe(self):
-        return self.kind(*self.history[len(self.calls)])
+        return self.observation_type(*self.history[len(self.calls)])
 
     def call(self, program, args):
         self.calls.append(Call(program.name, (*args, 0, 0, 0)[:3]))
 
 
-def ways(state, observation=(), decided=()):
-    for now, (decision, after) in state.items():
+def complete_histories(state, observations=(), calls=()):
+    """The observations and the calls of each history that begins in a state and ends with a return."""
+    for observation, (decision, next_state) in state.items():
         if decision is None:
-            yield (*observation, now), [*decided]
+            yield (*observations, observation), [*calls]
         else:
-            yield from ways(after, (*observation, now), (*decided, decision))
+            yield from complete_histories(next_state, (*observations, observation), (*calls, decision))
 
 
-def check_decides_alike(table, source, task):
-    printed = loaded(source)
-    programs = {known.name: known for known in printed.values() if hasattr(known, "function")}
-    kind = get_type_hints(task.env.observe)["return"]
-    for call, state in table.first.items():
+def check_same_decisions(table, source, task):
+    programs = {value.name: value for value in imported(source).values() if hasattr(value, "function")}
+    observation_type = get_type_hints(task.env.observe)["return"]
+    for call, state in table.entry_states.items():
         function = programs[call.program].function
         args = call.args[: len(inspect.signature(function).parameters) - 1]
-        for observation, decided in ways(state):
-            replay = Replay(kind, observation)
+        for observations, calls in complete_histories(state):
+            replay = Replay(observation_type, observations)
             with handle_calls(replay):
                 function(replay, *args)
-            assert replay.calls == decided, source
+            assert replay.calls == calls, source
 
 
 def random_table(rng, task):
-    """A table without rhyme or reason, with a program that takes an argument."""
+    """A table of random decisions, with a program AUX that takes an argument."""
     calls = [Call(ACT, tuple(map(rng.randrange, task.env.argument_sizes()))) for _ in range(3)]
     calls += [Call("AUX", (number, 0, 0)) for number in range(3)]
     sizes, states, levels = list(task.env.fields().values()), [], []
     for level in range(rng.randint(1, 4)):
         levels.append([{} for _ in range(3)])
         for state in levels[-1]:
-            alike, usual = rng.random() < 0.4, rng.choice(calls)
+            one_call, only = rng.random() < 0.4, rng.choice(calls)  # often one call, so that statements are shared
             for _ in range(rng.randint(1, 6)):
-                call = usual if alike else rng.choice([None, *calls])
-                answer = (None, None) if not level or call is None else (call, rng.choice(levels[-2]))
-                state[tuple(map(rng.randrange, sizes))] = answer
+                call = only if one_call else rng.choice([None, *calls])
+                outcome = (None, None) if not level or call is None else (call, rng.choice(levels[-2]))
+                state[tuple(map(rng.randrange, sizes))] = outcome
             states.append(state)
-    first = {
-        call: rng.choice(levels[-1]) for call in (task.call, *calls[3:], *(Call(p.name) for p in task.extra_programs))
-    }
-    return ProgramTable(task.name, task.teacher, first, states, {})
+    entries = (task.call, *calls[3:], *(Call(program.name) for program in task.extra_programs))
+    entry_states = {call: rng.choice(levels[-1]) for call in entries}
+    return ProgramTable(task.name, task.teacher, entry_states, states, {})
 
 
 @pytest.mark.parametrize("name", ["quicksort", "addition", "sorting"])
-def test_any_table_is_printed_as_it_is(name):
+def test_random_tables_are_decompiled_correctly(name):
     task = tasks.find(name)
     for seed in range(12):
         table = random_table(Random(seed), task)
         source = decompile(table, task)
-        check_decides_alike(table, source, task)
+        check_same_decisions(table, source, task)
         assert max(map(len, source.splitlines())) <= 120
 
 
 def table_of(main, **others):
-    """A table of quicksort: for each program, a list of what is seen and decided in each of its histories."""
+    """A table of quicksort's environment.
+
+    For each program, a list of frames: the arguments, and then pairs of an observation and a decision.
+    """
     task, histories = tasks.find("quicksort"), Histories()
     for name, frames in {"QUICKSORT": main, **others}.items():
         for args, *steps in frames:
@@ -190,7 +197,7 @@ NONE, SWAP, SPLIT, POP = (0, 0, 0), Call(ACT, (1, 0, 3)), Call(ACT, (2, 0, 0)), 
 A, B, C = (0, 0, 0, 0), (1, 0, 0, 0), (1, 1, 0, 0)
 
 
-def test_sides_are_joined_where_the_same_follows():
+def test_branches_are_merged_where_the_same_statements_follow():
     frames = [(NONE, (A, SWAP), (B, SPLIT), (B, POP), (A, None)), (NONE, (B, SPLIT), (A, POP), (C, None))]
     source = decompile(table_of(frames), tasks.find("quicksort"))
     assert body(source, "quicksort").splitlines() == [
@@ -201,8 +208,8 @@ def test_sides_are_joined_where_the_same_follows():
     ]
 
 
-def test_a_choice_between_the_same_is_none():
-    """Found among random tables: each side of a choice began with another one, and they were made as one."""
+def test_a_merged_branch_inside_a_branch_is_correct():
+    """A random table that was once decompiled wrongly: both sides of a branch begin with another branch."""
     task, aux = tasks.find("sorting"), [Call("AUX", (number, 0, 0)) for number in range(3)]
     states: list[TableState] = [
         {(1, 7, 1, 0, 1, 1, 1): (None, None)},
@@ -219,12 +226,12 @@ def test_a_choice_between_the_same_is_none():
     states.append({(5, 4, 0, 0, 0, 0, 0): (aux[0], three), (5, 1, 1, 1, 0, 0, 0): (aux[2], states[2])})
     states.append({(4, 6, 0, 1, 1, 1, 1): (aux[0], three), (2, 2, 1, 0, 0, 0, 1): (aux[0], other)})
     states.append({(5, 7, 0, 1, 0, 1, 1): (aux[2], states[5])})
-    first = {task.call: end, aux[0]: states[6], aux[1]: states[6], aux[2]: states[4]}
-    table = ProgramTable("sorting", "recursive", first, states, {})
-    check_decides_alike(table, decompile(table, task), task)
+    entry_states = {task.call: end, aux[0]: states[6], aux[1]: states[6], aux[2]: states[4]}
+    table = ProgramTable("sorting", "recursive", entry_states, states, {})
+    check_same_decisions(table, decompile(table, task), task)
 
 
-def test_what_was_seen_before_is_kept_where_it_is_needed_later():
+def test_an_observation_is_kept_in_a_variable_if_it_is_used_later():
     frames = [(NONE, (A, SWAP), (C, SPLIT), (A, None)), (NONE, (B, SWAP), (C, POP), (A, None))]
     source = decompile(table_of(frames), tasks.find("quicksort"))
     assert body(source, "quicksort").splitlines() == [
@@ -237,7 +244,7 @@ def test_what_was_seen_before_is_kept_where_it_is_needed_later():
     ]
 
 
-def test_arguments_are_parameters():
+def test_programs_with_arguments_become_functions_with_parameters():
     frames = [(NONE, (A, Call("PUT", (3, 0, 0))), (A, Call("PUT", (1, 0, 0))), (A, None))]
     put = [((n, 0, 0), (A, Call(ACT, (1, n, 3))), (A, None)) for n in range(1, 4)]
     source = decompile(table_of(frames, PUT=put), tasks.find("quicksort"))
@@ -245,13 +252,13 @@ def test_arguments_are_parameters():
     assert "    put(pad, 3)\n    put(pad, 1)\n" in source
 
 
-def test_names_that_python_has_taken_are_changed_and_stay_the_same_programs():
+def test_functions_avoid_python_names_and_keep_their_program_names():
     frames = [(NONE, (A, Call("MAX")), (A, Call("2ND-TRY")), (A, None))]
     empty = [(NONE, (A, None))]
     table = table_of(frames, MAX=empty, **{"2ND-TRY": empty})
     source = decompile(table, tasks.find("quicksort"))
     assert '@program(name="MAX")\ndef max_(pad: QuicksortPad) -> None:\n    pass\n' in source
-    check_decides_alike(table, source, tasks.find("quicksort"))
+    check_same_decisions(table, source, tasks.find("quicksort"))
 
 
 @pytest.fixture
@@ -261,36 +268,36 @@ def table(teachers, tmp_path):
     return path
 
 
-def test_no_torch_is_imported(table):
+def test_decompiling_a_table_does_not_import_torch(table):
     command = ["decompile", "quicksort", "--table", str(table)]
     code = f"import sys; from npi.cli import main\nassert main({command}) == 0\nassert 'torch' not in sys.modules"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == (GOLDEN / "quicksort-decompiled.txt").read_text()
 
 
-def test_it_is_written_to_a_file_that_can_be_checked(npi, table, tmp_path):
-    out = tmp_path / "new" / "printed.py"
+def test_the_source_can_be_written_to_a_file_and_checked(npi, table, tmp_path):
+    out = tmp_path / "new" / "decompiled.py"
     assert npi("decompile", "quicksort", "--table", table, "--out", out)[0] == 0
     assert npi("check", f"{out}:task", "--problems", "20")[0] == 0
     code, _, err = npi("decompile", "quicksort", "--table", table, "--out", out)
     assert code == 2
     assert "--force" in err
-    code, said, _ = npi("decompile", "quicksort", "--table", table, "--out", out, "--force", "--json")
+    code, output, _ = npi("decompile", "quicksort", "--table", table, "--out", out, "--force", "--json")
     assert code == 0
-    assert json.loads(said)["source"] == out.read_text()
+    assert json.loads(output)["source"] == out.read_text()
 
 
-def test_a_task_in_a_file_is_imported_from_it(npi, teachers, tmp_path):
+def test_the_task_is_imported_from_its_file(npi, teachers, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(inspect.getsource(sys.modules["npi.tasks.quicksort"]))
     save_table(compile_histories(tasks.find("quicksort"), teachers["quicksort"], {}), tmp_path / "t.json")
-    code, said, err = npi("decompile", f"{mine}:recursive", "--table", tmp_path / "t.json")
+    code, output, err = npi("decompile", f"{mine}:recursive", "--table", tmp_path / "t.json")
     assert code == 0, err
-    assert "\nfrom mine import BORDER, HIGH, MOVE, NEXT, POP, SPLIT, SWAP, QuicksortPad, recursive\n" in said
+    assert "\nfrom mine import BORDER, HIGH, MOVE, NEXT, POP, SPLIT, SWAP, QuicksortPad, recursive\n" in output
 
 
-def states(change):
-    """A change of one row of a table: what is seen, the number of the decision, and of the next state."""
+def with_row(change):
+    """Change one row of a stored table: the observation, and the numbers of the decision and of the next state."""
 
     def changed(table):
         state = next(s for s in table["states"] if s[0][2] >= 0)
@@ -300,59 +307,62 @@ def states(change):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
-        (lambda t: json.dumps(t)[:300], "no compiled program"),
+        (lambda t: json.dumps(t)[:300], "is not a compiled program"),
         (lambda t: json.dumps(t | {"format": 7}), "has format 7"),
         (lambda t: json.dumps(t | {"task": "sorting"}), "is a table of sorting"),
-        (lambda t: json.dumps(t | {"states": [[] for _ in t["states"]]}), "does not say what to do in state 0"),
-        (lambda t: json.dumps(t | {"first": t["first"][:1]}), "does not say what"),
-        (lambda t: json.dumps(t | {"first": t["first"][1:]}), "does not say what"),
-        (lambda t: json.dumps(t | {"decisions": [d and [d[0], d[1][:2]] for d in t["decisions"]]}), "no call"),
-        (lambda t: json.dumps(t | {"decisions": [d and [7, d[1]] for d in t["decisions"]]}), "no compiled program"),
-        (states(lambda observation, decision, after: [observation[:3], decision, after]), "does not show"),
-        (states(lambda observation, decision, after: [[9, *observation[1:]], decision, after]), "does not show"),
-        (states(lambda observation, decision, after: [observation, decision, -1]), "goes on wrongly"),
+        (lambda t: json.dumps(t | {"states": [[] for _ in t["states"]]}), "has no decision in state 0"),
+        (lambda t: json.dumps(t | {"first": t["first"][:1]}), "does not contain that call"),
+        (lambda t: json.dumps(t | {"first": t["first"][1:]}), "has no program QUICKSORT"),
+        (lambda t: json.dumps(t | {"decisions": [d and [d[0], d[1][:2]] for d in t["decisions"]]}), "is not a call"),
+        (
+            lambda t: json.dumps(t | {"decisions": [d and [7, d[1]] for d in t["decisions"]]}),
+            "is not a compiled program",
+        ),
+        (with_row(lambda observation, decision, after: [observation[:3], decision, after]), "cannot make"),
+        (with_row(lambda observation, decision, after: [[9, *observation[1:]], decision, after]), "cannot make"),
+        (with_row(lambda observation, decision, after: [observation, decision, -1]), "has a wrong next state"),
         (
             lambda t: json.dumps(
                 t | {"states": [[[r[0], r[1], len(t["states"]) - 1] for r in s] for s in t["states"]]}
             ),
-            "wrongly",
+            "has a wrong next state",
         ),
     ],
 )
-def test_bad_tables_are_refused(npi, table, change, says):
+def test_bad_tables_are_refused(npi, table, change, message):
     table.write_text(change(json.loads(table.read_text())))
-    code, said, err = npi("decompile", "quicksort", "--table", table)
-    assert (code, said) == (2, "")
-    assert says in err
+    code, output, err = npi("decompile", "quicksort", "--table", table)
+    assert (code, output) == (2, "")
+    assert message in err
     assert str(table) in err
 
 
 def test_other_bad_input_is_refused(npi, table, tmp_path):
     (tmp_path / "file").write_text("")
-    for words, says in (
+    for words, message in (
         (("quicksot",), "did you mean 'quicksort'?"),
         (("quicksort", "--table", tmp_path / "no.json"), "there is no table"),
         (("quicksort", "--table", table, "--model", tmp_path), "give one of them"),
         (("quicksort", "--table", table, "--out", tmp_path / "x.txt"), "does not end in .py"),
         (("quicksort", "--table", table, "--out", tmp_path / "file" / "x.py"), "is a file"),
-        (("quicksort",), "was not taught quicksort"),
+        (("quicksort",), "has not learned quicksort"),
     ):
-        code, said, err = npi("decompile", *words)
-        assert (code, said) == (2, "")
-        assert says in err
+        code, output, err = npi("decompile", *words)
+        assert (code, output) == (2, "")
+        assert message in err
 
 
-def test_what_is_not_proved_is_not_printed(npi, tmp_path):
+def test_unproved_programs_are_not_decompiled(npi, tmp_path):
     task = replace(tasks.find("bubblesort"), sizes=(2,), examples=1)
     save_model(make_trainer([task], FAST).model, tmp_path / "model", {})
-    code, said, err = npi("decompile", "bubblesort", "--model", tmp_path / "model")
-    assert (code, said) == (2, "")
+    code, output, err = npi("decompile", "bubblesort", "--model", tmp_path / "model")
+    assert (code, output) == (2, "")
     assert "bubblesort is not proved" in err
 
 
 def test_a_table_of_another_environment_is_refused(teachers):
     table = compile_histories(tasks.find("quicksort"), teachers["quicksort"], {})
-    with pytest.raises(BadInput, match="does not say what BUBBLESORT is"):
+    with pytest.raises(BadInput, match="has no program BUBBLESORT"):
         decompile(table, tasks.find("bubblesort"))

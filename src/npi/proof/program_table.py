@@ -1,8 +1,8 @@
-"""ProgramTable programs: a proved program as a finite table, run without a network.
+"""Program tables: a proved program as a finite state machine, run without a network.
 
-All histories of a proved program are known, and what is decided after each. Histories after which everything goes on
-alike are one state, so the table is small: for each state, what is decided on each observation, and the next state.
-A table is a JSON file. It needs no torch, only the environment.
+Exploration finds every history of a proved program, and the decision after each. Histories with the same future are
+merged into one state, which leaves few states. A state maps each observation to a decision and the next state. A table
+is stored as JSON and needs no torch to run, only the environment.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from npi import tasks
 from npi.errors import BadInput
 from npi.files import write
 from npi.language.env import Env
@@ -24,169 +25,235 @@ from npi.language.task import Task
 if TYPE_CHECKING:
     from npi.proof.histories import Histories
 
-FORMAT = 1
-TableState: TypeAlias = dict[
-    tuple[int, ...], tuple[Decision, Any]
-]  # observation -> what is decided, and the next state
+FORMAT = 1  # of the file; a change that older versions cannot read increases it
+# From each observation to the decision and the next state, which is None after a return.
+TableState: TypeAlias = dict[tuple[int, ...], tuple[Decision, Any]]
 
 
-@dataclass(slots=True, eq=False, repr=False)  # plans go round in circles
-class Plan:
-    """What is done without looking, and then one of three: look and go on so, call, or return."""
+# Blocks form cycles, on which a generated __eq__ or __repr__ would not end.
+@dataclass(slots=True, eq=False, repr=False)
+class BasicBlock:
+    """Actions without a branch between them, and then one of three ends: a branch, a call, or a return.
 
-    acts: tuple[tuple[int, ...], ...] = ()
-    steps: int = 1
-    looks: dict[tuple[int, ...], Plan] | None = None
-    calls: Plan | None = None
-    then: Plan | None = None  # after the call comes back, if there is anything left to do
+    actions       the arguments of each ACT, in order
+    decisions     how many decisions of the table the block stands for
+    branches      the next block for each observation, if the block ends in a branch
+    callee        the first block of the called program, if the block ends in a call
+    continuation  the block that follows the call; None for a tail call, whose caller only returns
+    """
+
+    actions: tuple[tuple[int, ...], ...] = ()
+    decisions: int = 1
+    branches: dict[tuple[int, ...], BasicBlock] | None = None
+    callee: BasicBlock | None = None
+    continuation: BasicBlock | None = None
 
     @property
-    def returns(self) -> bool:
-        return not self.acts and self.looks is None and self.calls is None
+    def only_returns(self) -> bool:
+        return not self.actions and self.branches is None and self.callee is None
 
 
 class ProgramTable:
-    """A decider that looks everything up."""
+    """A compiled program: a decider that looks every decision up.
+
+    task, teacher  the task and the teacher whose program was proved
+    entry_states   the state in which each call begins
+    states         all states; the next states of each come before it
+    facts          what is stored beside the program: its certificate as a dict
+    """
 
     def __init__(
-        self, task: str, teacher: str, first: dict[Call, TableState], states: list[TableState], facts: dict[str, Any]
+        self,
+        task: str,
+        teacher: str,
+        entry_states: dict[Call, TableState],
+        states: list[TableState],
+        facts: dict[str, Any],
     ):
-        self.task, self.teacher, self.first, self.states, self.facts = task, teacher, first, states, facts
+        self.task, self.teacher, self.entry_states, self.states, self.facts = task, teacher, entry_states, states, facts
 
     def cached(self, observation: Observation, call: Call, state: TableState | None) -> Reply | None:
-        return (self.first[call] if state is None else state)[observation]
+        return (self.entry_states[call] if state is None else state)[observation]
 
     def decide(self, queries: list[Query]) -> list[Reply]:
-        raise AssertionError("a table answers at once")
+        raise AssertionError("`cached` has every decision of a table, so the interpreter never needs this")
 
     def run(self, env: Env, call: Call) -> int:
-        """Run a program as the interpreter would, as fast as may be, keeping no trace; returns how many steps it took.
+        """Run a program, with the same effect as the interpreter but faster; returns the number of decisions.
 
-        Where a state decides the same whatever is observed, nothing is observed; a call that is the last thing a frame
-        does leaves nothing to come back to.
+        It keeps no trace, observes only before a branch, and makes tail calls without growing the stack. The number of
+        decisions has no limit: a proved program ends whenever its teacher does.
         """
-        act, observe, stack, steps, plan = env.act, env.observe, [], 0, self.plans[call]
-        observation = None  # not looked at since the last action
+        act, observe, stack, decisions, block = env.act, env.observe, [], 0, self.entry_blocks[call]
+        observation = None  # nothing observed since the last action
         while True:
-            if plan.acts:
-                for args in plan.acts:
+            if block.actions:
+                for args in block.actions:
                     act(*args)
                 observation = None
-            steps += plan.steps
-            if plan.looks is not None:
+            decisions += block.decisions
+            if block.branches is not None:
                 if observation is None:
                     observation = observe()
-                plan = plan.looks[observation]
-            elif plan.calls is not None:
-                if plan.then is not None:
-                    stack.append(plan.then)
-                plan = plan.calls
+                block = block.branches[observation]
+            elif block.callee is not None:
+                if block.continuation is not None:
+                    stack.append(block.continuation)
+                block = block.callee
             elif stack:
-                plan = stack.pop()
+                block = stack.pop()
             else:
-                return steps
+                return decisions
 
     @cached_property
-    def plans(self) -> dict[Call, Plan]:
-        """Where each program begins."""
-        first = {call: Plan() for call in self.first}
-        known: dict[int, Plan] = {}
+    def entry_blocks(self) -> dict[Call, BasicBlock]:
+        """The basic block in which each call begins."""
+        # Calls may be recursive: each call has its block from the start, which is filled in when its states are done.
+        entries = {call: BasicBlock() for call in self.entry_states}
+        blocks: dict[int, BasicBlock] = {}
 
-        def plan(decision: Decision, after: TableState | None) -> Plan:
+        def make_block(decision: Decision, next_state: TableState | None) -> BasicBlock:
             if decision is None:
-                return Plan()
-            then = known[id(after)]
+                return BasicBlock()
+            following = blocks[id(next_state)]
             if decision.program == ACT:
-                return Plan((decision.args, *then.acts), 1 + then.steps, then.looks, then.calls, then.then)
-            if then.returns:
-                return Plan(steps=2, calls=first[decision])
-            return Plan(calls=first[decision], then=then)
+                return BasicBlock(
+                    (decision.args, *following.actions),
+                    1 + following.decisions,
+                    following.branches,
+                    following.callee,
+                    following.continuation,
+                )
+            if following.only_returns:  # a tail call: count the call, and the return that follows it
+                return BasicBlock(decisions=2, callee=entries[decision])
+            return BasicBlock(callee=entries[decision], continuation=following)
 
-        for state in self.states:  # those that are gone on with come first
-            answers = list(state.values())
-            alike = answers and all(a[0] == answers[0][0] and a[1] is answers[0][1] for a in answers)
-            looks = {observation: plan(*answer) for observation, answer in state.items()}
-            known[id(state)] = next(iter(looks.values())) if alike else Plan(steps=0, looks=looks)
-        for call, begun in first.items():
-            found = known[id(self.first[call])]
-            for field in fields(Plan):
-                setattr(begun, field.name, getattr(found, field.name))
-        return first
+        for state in self.states:
+            outcomes = list(state.values())
+            # If no observation makes a difference, the block needs no branch.
+            constant = outcomes and all(o[0] == outcomes[0][0] and o[1] is outcomes[0][1] for o in outcomes)
+            branches = {observation: make_block(*outcome) for observation, outcome in state.items()}
+            blocks[id(state)] = (
+                next(iter(branches.values())) if constant else BasicBlock(decisions=0, branches=branches)
+            )
+        for call, entry in entries.items():
+            block = blocks[id(self.entry_states[call])]
+            for field in fields(BasicBlock):
+                setattr(entry, field.name, getattr(block, field.name))
+        return entries
 
 
-def compile_histories(task: Task, histories: Histories, facts: dict[str, Any]) -> ProgramTable:
-    """The table of all histories, with as few states as there are ways to go on."""
-    after: dict[int, dict[tuple[int, ...], tuple[Decision, Any]]] = {}
-    roots: dict[Call, TableState] = {}
-    known: dict[frozenset, TableState] = {}
-    states: list[TableState] = []
+def compile_histories(task: Task, histories: Histories, facts: dict[str, Any] | None = None) -> ProgramTable:
+    """Turn all histories of a task's programs into a table with as few states as possible.
 
-    def state(node: int) -> TableState | None:
-        """The one state of all histories that go on as this one does."""
-        if node not in after:
-            return None  # the frame returned
-        return unique(after.pop(node))
+    Two histories share a state if they have the same future: the same observations can follow, with the same decisions
+    and next states. `facts` are stored with the table.
 
-    def unique(ways: TableState) -> TableState:
-        key = frozenset((observation, decision, id(next_state)) for observation, (decision, next_state) in ways.items())
-        if key not in known:
-            known[key] = ways
-            states.append(ways)
-        return known[key]
+    >>> from npi import tasks
+    >>> from npi.proof.explore import Exploration
+    >>> task = tasks.find("bubblesort")
+    >>> exploration = Exploration(task)
+    >>> for counts in exploration.run():
+    ...     pass
+    >>> table = compile_histories(task, exploration.histories)
+    >>> len(exploration.histories), len(table.states)
+    (135, 32)
+    >>> pad = task.env.of((3, 1, 2))
+    >>> table.run(pad, task.call)
+    102
+    >>> task.result(pad)
+    (1, 2, 3)
+    """
+    following: dict[int, TableState] = {}  # from the node of a history to the state after it
+    entries: dict[Call, TableState] = {}
+    states: dict[frozenset, TableState] = {}  # by their content
 
-    for node in reversed(range(len(histories))):  # children come after their parents
+    def merge(state: TableState) -> TableState:
+        """The first state with this content."""
+        return states.setdefault(
+            frozenset((observation, decision, id(after)) for observation, (decision, after) in state.items()), state
+        )
+
+    for node in reversed(range(len(histories))):  # a node comes after its parent, so its own state is complete here
         observation = tuple(map(int, histories.observation[node]))
-        answer = (histories.decision[node], state(node))
+        next_state = merge(following.pop(node)) if node in following else None
+        outcome = (histories.decision[node], next_state)
         parent = histories.parent[node]
         if parent < 0:
-            roots.setdefault(histories.call[node], {})[observation] = answer
+            entries.setdefault(histories.call[node], {})[observation] = outcome
         else:
-            after.setdefault(parent, {})[observation] = answer
-    first = {call: unique(ways) for call, ways in roots.items()}
-    return ProgramTable(task.name, task.teacher, first, states, facts)
+            following.setdefault(parent, {})[observation] = outcome
+    entry_states = {call: merge(state) for call, state in entries.items()}
+    return ProgramTable(task.name, task.teacher, entry_states, list(states.values()), facts or {})
 
 
-def save_table(compiled: ProgramTable, path: Path) -> None:
-    place = {id(state): index for index, state in enumerate(compiled.states)}
+def check_table_fits(table: ProgramTable, task: Task[Any, Any] | str) -> Task[Any, Any]:
+    """Find the task, and raise BadInput if the table belongs to another task or teacher."""
+    found = tasks.find_task(task, table.teacher)
+    if (table.task, table.teacher) != (found.name, found.teacher):
+        raise BadInput(
+            f"this is a table of {table.task} ({table.teacher}), not of {found.name} ({found.teacher}): choose another "
+            f"table or another task"
+        )
+    return found
+
+
+def save_table(table: ProgramTable, path: str | Path) -> None:
+    """Write a table to a JSON file, which `load_table` reads."""
+    index = {id(state): number for number, state in enumerate(table.states)}
     decisions: dict[Decision, int] = {}
 
-    def row(observation: tuple[int, ...], decision: Decision, state: TableState | None) -> list[Any]:
-        return [observation, decisions.setdefault(decision, len(decisions)), -1 if state is None else place[id(state)]]
+    def row(observation: tuple[int, ...], decision: Decision, after: TableState | None) -> list[Any]:
+        return [observation, decisions.setdefault(decision, len(decisions)), -1 if after is None else index[id(after)]]
 
-    states = [[row(observation, *answer) for observation, answer in state.items()] for state in compiled.states]
-    table = {
+    states = [[row(observation, *outcome) for observation, outcome in state.items()] for state in table.states]
+    content = {
         "format": FORMAT,
-        "task": compiled.task,
-        "teacher": compiled.teacher,
-        "facts": compiled.facts,
-        "first": [[call.program, call.args, place[id(state)]] for call, state in compiled.first.items()],
+        "task": table.task,
+        "teacher": table.teacher,
+        "facts": table.facts,
+        # Format 1 calls the entry states "first".
+        "first": [[call.program, call.args, index[id(state)]] for call, state in table.entry_states.items()],
         "decisions": [None if decision is None else [decision.program, decision.args] for decision in decisions],
         "states": states,
     }
-    write(path, json.dumps(table, separators=(",", ":")).encode())
+    write(Path(path), json.dumps(content, separators=(",", ":")).encode())
 
 
-def load_table(path: Path) -> ProgramTable:
+def load_table(path: str | Path) -> ProgramTable:
+    """Read a table that `save_table` or `npi compile` wrote.
+
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> table = ProgramTable("quicksort", "recursive", {}, [], {"histories": 0})
+    >>> with TemporaryDirectory() as folder:
+    ...     save_table(table, Path(folder) / "table.json")
+    ...     load_table(Path(folder) / "table.json").facts
+    {'histories': 0}
+    """
+    path = Path(path)
     if not path.is_file():
         raise BadInput(f"there is no table {path}: make it with npi compile TASK --out {path}")
     try:
-        table: Any = json.loads(path.read_text())
-        if table["format"] != FORMAT:
-            raise BadInput(f"{path} has format {table['format']}; this version reads format {FORMAT}")
-        decisions = [None if found is None else _call(*found) for found in table["decisions"]]
-        states: list[TableState] = [{} for _ in table["states"]]
-        for state, rows in zip(states, table["states"], strict=True):
+        content: Any = json.loads(path.read_text())
+        if content["format"] != FORMAT:
+            raise BadInput(f"{path} has format {content['format']}; this version reads format {FORMAT}")
+        decisions = [None if decision is None else _call(*decision) for decision in content["decisions"]]
+        states: list[TableState] = [{} for _ in content["states"]]
+        for state, rows in zip(states, content["states"], strict=True):
             for observation, decision, after in rows:
                 state[tuple(observation)] = (decisions[decision], None if after < 0 else states[after])
-        first = {_call(program, args): states[index] for program, args, index in table["first"]}
-        return ProgramTable(table["task"], table["teacher"], first, states, table["facts"])
+        entry_states = {_call(program, args): states[index] for program, args, index in content["first"]}
+        return ProgramTable(content["task"], content["teacher"], entry_states, states, content["facts"])
     except BadInput:
         raise
     except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
-        raise BadInput(f"{path} is no compiled program, or only a part of one: make it with npi compile") from error
+        raise BadInput(
+            f"{path} is not a compiled program, or is incomplete: make it with npi compile TASK --out {path}"
+        ) from error
 
 
 def _call(program: Any, args: Sequence[int]) -> Call:
     if not isinstance(program, str):
-        raise TypeError(f"{program!r} is not the name of a program")
+        raise TypeError(f"the name of a program is a text, not {program!r}")
     return Call(program, tuple(args))
