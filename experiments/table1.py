@@ -10,7 +10,9 @@ from _learners import learn_npi, shipped
 from _tables import table, with_interval
 
 from npi import tasks
-from npi.cars.views import Car, render_all
+from npi.cars.car import Car
+from npi.cars.views import render_all
+from npi.evaluation.car_scores import all_starts, held_out_starts
 from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
 from npi.evaluation.score import score_problems
@@ -20,7 +22,7 @@ from npi.network.model import NPI
 from npi.network.neural_decider import NeuralDecider
 from npi.tasks import cars
 from npi.training.config import FAST, IMAGES
-from npi.training.teach import teach
+from npi.training.teach import teach_task
 from npi.training.trainer import make_trainer
 
 ROWS = {
@@ -64,7 +66,7 @@ def trained(model: str, task: str, seed: int, device: str) -> NPI:
         if old:
             for _ in cars.prepare():
                 pass
-        taught = teach(known, tasks.find("maximum"), old, seed=seed)
+        taught = teach_task(known, tasks.find("maximum"), old, seed=seed)
         if not taught.learned:
             raise RuntimeError("MAX was not learned")
         return taught.model
@@ -85,8 +87,8 @@ def scores(model: NPI, rows: Sequence[str], problems: int, count: int) -> Iterat
         task = tasks.find(name)
         if name == "cars":
             of = {
-                "seen": cars.held_out_starts(cars.SEEN[:count]),
-                "unseen": cars.all_starts([Car(cars.UNSEEN.start + index) for index in range(count)]),
+                "seen": held_out_starts(cars.TRAINING_CARS[:count]),
+                "unseen": all_starts([Car(cars.SELECTION_CARS.start + index) for index in range(count)]),
             }[rest[0]]
             for _ in render_all(list(dict.fromkeys(problem.car for problem in of))):
                 pass

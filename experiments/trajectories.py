@@ -9,10 +9,11 @@ from typing import Any
 from _learners import shipped
 
 from npi import tasks
+from npi.cars.car import Car
 from npi.cars.figure import captioned, grid
+from npi.cars.poses import PAPER_TARGET, Pose
+from npi.cars.procedural import make_car
 from npi.cars.render import Renderer
-from npi.cars.shapes import make_car
-from npi.cars.views import Car
 from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
 from npi.language.interpreter import run_program
@@ -20,7 +21,7 @@ from npi.language.memo import Memo
 from npi.language.program import ACT
 from npi.network.checkpoint import load_model
 from npi.network.neural_decider import NeuralDecider
-from npi.tasks.cars import TARGET, CarProblem, CarScene, Pose
+from npi.tasks.cars import CarProblem, CarScene
 
 STARTS = ((-60, 45), (45, 0), (-30, 60), (75, 15), (30, 30), (-75, 30))
 FIRST_CAR = 1_000_000
@@ -33,7 +34,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 
 def measure(device: str, car: int, start: list[int], seed: int) -> dict[str, Any]:
     task = tasks.find("cars")
-    problem = CarProblem(Car(car), Pose(*start), TARGET)
+    problem = CarProblem(Car(car), Pose(*start), PAPER_TARGET)
     scene = CarScene.of(problem)
     trace = run_program(scene, task.call, Memo(NeuralDecider(load_model(), task.env)))
     replay = CarScene.of(problem)
@@ -42,7 +43,7 @@ def measure(device: str, car: int, start: list[int], seed: int) -> dict[str, Any
         if decision is not None and decision.program == ACT:
             replay.act(*decision.args)
             path.append(list(replay.pose))
-    return {"path": path, "arrived": task.result(scene) == TARGET}
+    return {"path": path, "arrived": task.result(scene) == PAPER_TARGET}
 
 
 def report(made: Sequence[Run]) -> str:

@@ -15,9 +15,10 @@ def few_cars(tmp_path_factory):
     """Two cars of each kind, rendered once, in a cache of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NPI_CACHE", str(tmp_path_factory.mktemp("cache")))
-        roomy = [number for number in cars.SEEN if all(cars._open_pairs(number, size) for size in cars.loop.sizes)]
-        patch.setattr(cars, "SEEN", roomy[:2])
-        patch.setattr(cars, "UNSEEN", cars.UNSEEN[:2])
+        sizes = cars.loop.sizes
+        roomy = [car for car in cars.TRAINING_CARS if all(cars.training_pairs(car, size) for size in sizes)]
+        patch.setattr(cars, "TRAINING_CARS", roomy[:2])
+        patch.setattr(cars, "SELECTION_CARS", cars.SELECTION_CARS[:2])
         yield
 
 

@@ -1,4 +1,4 @@
-"""The commands about cars as a person types them, right and wrong."""
+"""`npi cars` and `npi run cars`, with valid and invalid arguments."""
 
 import json
 import os
@@ -12,8 +12,10 @@ import pytest
 from PIL import Image
 from samples.mesh_files import bad_files
 
-from npi import Memo, record, tasks
-from npi.cars.views import Car
+from npi import record, tasks
+from npi.cars.car import Car
+from npi.cars.poses import PAPER_TARGET, POSES
+from npi.language.memo import Memo
 from npi.network.checkpoint import save_model
 from npi.tasks import cars
 from npi.training.config import IMAGES
@@ -22,7 +24,7 @@ from npi.training.trainer import make_trainer
 
 @pytest.fixture(scope="module")
 def untrained(tmp_path_factory):
-    """A model with eyes that has learned nothing."""
+    """A model with an image encoder and random weights."""
     folder = tmp_path_factory.mktemp("models") / "untrained"
     training = make_trainer([replace(tasks.find("cars"), sizes=range(2), examples=2)], IMAGES)
     save_model(training.model, folder, {})
@@ -30,41 +32,42 @@ def untrained(tmp_path_factory):
 
 
 @pytest.fixture
-def led(monkeypatch):
-    """Whoever is asked to decide, the teacher does."""
+def perfect(monkeypatch):
+    """The teacher's decisions on car 1 take the place of the network's."""
     task = tasks.find("cars")
     frames = [
         frame
-        for start in cars.POSES
-        for frame in record(task.env.of(cars.CarProblem(Car(1), start, cars.TARGET)), task.main)
+        for start in POSES
+        for frame in record(task.env.of(cars.CarProblem(Car(1), start, PAPER_TARGET)), task.main)
     ]
-    monkeypatch.setattr(sys.modules["npi.cli.run"], "decider", lambda *_: Memo.of(frames))
+    monkeypatch.setattr("npi.network.neural_decider.NeuralDecider", lambda *_: Memo.of(frames))
 
 
-WAY = ("run", "cars", "--car", 1, "--azimuth", -60, "--elevation", 45)
+RUN = ("run", "cars", "--car", 1, "--azimuth", -60, "--elevation", 45)
+ACTIONS = 4 + 2  # RIGHT from -60 to 0, DOWN from 45 to 15
 
 
-def test_a_car_is_turned_and_the_way_is_drawn(npi, led, untrained, tmp_path):
-    gif, png = tmp_path / "way.gif", tmp_path / "way.png"
-    code, out, _ = npi(*WAY, "--model", untrained, "--trace", "--gif", gif, "--png", png)
+def test_a_run_is_printed_and_drawn(npi, perfect, untrained, tmp_path):
+    gif, png = tmp_path / "run.gif", tmp_path / "run.png"
+    code, out, _ = npi(*RUN, "--model", untrained, "--trace", "--gif", gif, "--png", png)
     assert code == 0
     assert out.splitlines()[-1] == "azimuth 0, elevation 15"
     assert [line.strip() for line in out.splitlines()].count("RIGHT") == 4
     assert [line.strip() for line in out.splitlines()].count("DOWN") == 2
-    assert Image.open(png).size[0] == 7 * 128  # where it starts, and one picture for each action
-    assert Image.open(gif).n_frames >= 7  # pyright: ignore[reportAttributeAccessIssue]
+    assert Image.open(png).size[0] == (1 + ACTIONS) * 128  # the start, and one image for each action
+    assert Image.open(gif).n_frames >= 1 + ACTIONS  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def test_json(npi, led, untrained):
-    code, out, _ = npi(*WAY, "--model", untrained, "--json")
+def test_a_run_as_json(npi, perfect, untrained):
+    code, out, _ = npi(*RUN, "--model", untrained, "--json")
     assert code == 0
     result = json.loads(out)
     assert result["right"]
     assert result["answer"] == [0, 15]
 
 
-def test_an_untrained_model_fails_in_good_order(npi, untrained):
-    code, _, err = npi(*WAY, "--target", 30, 0, "--model", untrained, "--max-steps", 200)
+def test_an_untrained_model_fails_with_exit_code_1(npi, untrained):
+    code, _, err = npi(*RUN, "--target", 30, 0, "--model", untrained, "--max-steps", 200)
     assert code == 1
     assert err
 
@@ -77,11 +80,11 @@ def test_an_untrained_model_fails_in_good_order(npi, untrained):
         (("--car", 1, "--azimuth", 0, "--elevation", 75), "elevation 75 is not"),
         (("--car", 1, "--azimuth", 0, "--elevation", 15, "--target", 0, 7), "elevation 7 is not"),
         (("--car", -1, "--azimuth", 0, "--elevation", 15), "there is no car -1"),
-        (("--car", 1), "say which car and from where"),
-        ((), "say which car and from where"),
-        (("--car", 1, "--mesh", "a.glb", "--azimuth", 0, "--elevation", 15), "say which car"),
+        (("--car", 1), "name a car and the start of the camera"),
+        ((), "name a car and the start of the camera"),
+        (("--car", 1, "--mesh", "a.glb", "--azimuth", 0, "--elevation", 15), "name a car"),
         (("--mesh", "gone.glb", "--azimuth", 0, "--elevation", 15), "there is no file gone.glb"),
-        (("--car", 1, "--azimuth", 0, "--elevation", 15, "--gif", "way.mp4"), "does not end in .gif"),
+        (("--car", 1, "--azimuth", 0, "--elevation", 15, "--gif", "run.mp4"), "does not end in .gif"),
         (("--car", "x", "--azimuth", 0, "--elevation", 15), ""),
     ],
 )
@@ -125,7 +128,7 @@ def test_sheet_and_render(npi, tmp_path):
         assert npi("cars", *words)[0] == 2
 
 
-def test_the_cache_says_its_size_and_is_cleared(npi, tmp_path, monkeypatch):
+def test_the_cache_is_measured_and_cleared(npi, tmp_path, monkeypatch):
     monkeypatch.setenv("NPI_CACHE", str(tmp_path))
     (tmp_path / "views").mkdir()
     (tmp_path / "views" / "a.npz").write_bytes(bytes(2**20))
@@ -139,15 +142,38 @@ def test_the_cache_says_its_size_and_is_cleared(npi, tmp_path, monkeypatch):
 def test_evaluate_counts_trajectories(npi, untrained, tmp_path):
     code, out, _ = npi("cars", "evaluate", "--model", untrained, "--cars", 1, "--json")
     assert code == 0
-    rows = {row["what"]: row for row in json.loads(out)["rows"] if not row["what"].startswith(" ")}
-    assert rows["unseen cars"]["problems"] == 55
-    assert rows["seen cars, poses held out"]["problems"] == cars.HELD_OUT
-    assert rows["unseen cars"]["answers"] < 20
-    assert npi("cars", "evaluate", "--model", untrained, "--meshes", tmp_path / "gone")[0] == 2
-    code, _, err = npi("cars", "evaluate", "--model", untrained, "--cars", 1, "--unseen-from", 0)
+    rows = {(row["cars"], row["trajectories"]): row for row in json.loads(out)["rows"]}
+    unseen = rows["unseen cars", "to the paper's target"]
+    assert unseen["problems"] == 55
+    assert unseen["answers"] < 20
+    assert unseen["by_car"].keys() == {"car 1000000"}
+    assert unseen["by_car"]["car 1000000"]["answers"] == unseen["answers"]
+    assert rows["training cars, held-out poses", "to the paper's target"]["problems"] == cars.HELD_OUT_POSES
+
+
+def test_evaluate_prints_a_table(npi, untrained):
+    code, out, _ = npi("cars", "evaluate", "--model", untrained, "--cars", 1)
+    assert code == 0
+    header, *rows = out.splitlines()
+    assert header.split()[:2] == ["cars", "trajectories"]
+    assert len(rows) == 2 * 3  # training cars and unseen cars, three kinds of trajectories
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--meshes", "gone"), "there is no folder gone"),
+        (("--meshes", "."), "holds no meshes"),
+        (("--cars", 1, "--first-unseen", 0), "is not unseen"),
+        (("--cars", 3), "3 cars are too many"),
+        (("--cars", 0), "--cars is 0"),
+    ],
+)
+def test_evaluate_refuses(npi, untrained, tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = npi("cars", "evaluate", "--model", untrained, *words)
     assert code == 2
-    assert "are those of training" in err
-    assert npi("cars", "evaluate", "--model", untrained, "--meshes", tmp_path)[0] == 2
+    assert message in err
 
 
 def test_rendering_can_be_interrupted(tmp_path):
@@ -160,11 +186,11 @@ def test_rendering_can_be_interrupted(tmp_path):
         limit = time.monotonic() + 60
         while not list(views.glob("*.npz")) and time.monotonic() < limit:
             time.sleep(0.1)
-        os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all processes of the command
-        _, said = process.communicate(timeout=60)
+        os.killpg(process.pid, signal.SIGINT)  # as Ctrl-C in a terminal: to all processes of the command
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.strip().splitlines()[-1] == "npi: interrupted"
-    assert "Traceback" not in said
+    assert err.strip().splitlines()[-1] == "npi: interrupted"
+    assert "Traceback" not in err
     assert 0 < len(list(views.glob("*.npz"))) < 720
     assert not list(views.glob("*.part"))
     assert not (tmp_path / "out").exists()

@@ -19,7 +19,7 @@ def bad_files(folder):
     return [
         ("gone.glb", "there is no file"),
         ("text.glb", "is not a mesh that can be read"),
-        ("car.txt", "not a mesh this program reads"),
+        ("car.txt", "not in a known mesh format"),
         ("empty.obj", "no triangles|not a mesh that can be read"),
         ("nan.obj", "not finite"),
         ("point.obj", "lie in one point"),

@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from npi import BadInput, Call, Trace, record, tasks
+from npi import BadInput, record, tasks
+from npi.cars.poses import POSES, steps_between
+from npi.evaluation.car_scores import held_out_starts
 from npi.language.call_tree import format_call, format_tree
-from npi.language.program import ACT
+from npi.language.program import ACT, Call
+from npi.language.trace import Trace
 from npi.tasks import cars
 from npi.tasks.addition import AdditionPad
-from npi.tasks.cars import CarScene, held_out, held_out_starts, steps_between
+from npi.tasks.cars import CarScene, held_out_poses
 from npi.tasks.quicksort import QuicksortPad
 from npi.tasks.sorting import SortingPad
 from npi.tasks.toposort import GraphPad
@@ -237,7 +240,7 @@ def test_actions_that_mean_nothing_can_be_shown():
     assert format_call(Call("ACT", (0, 0, 1)), tasks.find("sorting").env) == "PTR 1 RIGHT"
 
 
-def test_training_never_touches_the_poses_held_out():
+def test_training_never_shows_held_out_poses():
     task = tasks.find("cars")
     rng = Random(0)
     for size in list(task.sizes) * 20:
@@ -246,16 +249,16 @@ def test_training_never_touches_the_poses_held_out():
         scene = CarScene.of(problem)
         observation = {step.observation[-1] for frame in record(scene, task.main) for step in frame.steps}
         assert scene.pose == problem.target
-        for pose in held_out(problem.car.number):
-            assert CarScene.of(problem._replace(start=pose)).picture() not in observation
-    for start in held_out_starts(cars.SEEN):
-        assert start.start in held_out(start.car.number)
+        for pose in held_out_poses(problem.car.number):
+            assert CarScene.of(problem._replace(start=pose)).image() not in observation
+    for problem in held_out_starts(cars.TRAINING_CARS):
+        assert problem.start in held_out_poses(problem.car.number)
 
 
-def test_a_way_that_no_car_has_is_refused(monkeypatch):
-    monkeypatch.setattr(cars, "held_out", lambda number: frozenset(cars.POSES))
-    monkeypatch.setattr(cars, "_open_pairs", cars._open_pairs.__wrapped__)
-    with pytest.raises(BadInput, match="no car of training has a way of 14 steps"):
+def test_a_path_length_that_no_car_has_is_refused(monkeypatch):
+    monkeypatch.setattr(cars, "held_out_poses", lambda number: frozenset(POSES))
+    monkeypatch.setattr(cars, "training_pairs", cars.training_pairs.__wrapped__)
+    with pytest.raises(BadInput, match="no training car has a path of 14 steps"):
         cars.sample(Random(0), 14)
     with pytest.raises(BadInput, match="15 steps apart"):
-        cars.sample_unseen(Random(0), 15)
+        cars.sample_test(Random(0), 15)

@@ -5,8 +5,8 @@ import pytest
 import torch
 from torch.nn.functional import avg_pool2d
 
+from npi.cars.procedural import make_car
 from npi.cars.render import Renderer
-from npi.cars.shapes import make_car
 from npi.network.encoders import to_rgb
 from npi.training.augment import augment
 

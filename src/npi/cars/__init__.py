@@ -1,1 +1,1 @@
-"""Cars: made-up meshes, meshes from files, and their rendering. Nothing here knows of tasks or networks."""
+"""Cars: procedural meshes, meshes from files, camera poses, and rendering. Nothing here knows of tasks or networks."""

@@ -1,4 +1,4 @@
-"""Pictures of cars put together: a contact sheet, and a trajectory as the paper's figure 6 shows it."""
+"""Figures of cars: a contact sheet, and a camera trajectory as in the paper's figure 6."""
 
 from __future__ import annotations
 
@@ -8,24 +8,30 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from npi.cars.procedural import body_type, make_car
 from npi.cars.render import Renderer
-from npi.cars.shapes import body_type, make_car
 
-CAPTION = 18  # pixels under a picture
-TEXT = 12
+CAPTION_HEIGHT = 18  # pixels below an image
+FONT_SIZE = 12
+FRAME_MILLISECONDS = 600  # each frame of a GIF
+LAST_FRAMES = 4  # a GIF shows its last frame this many times before it starts again
+# A contact sheet shows consecutive cars from varied poses.
+SHEET_AZIMUTHS = (-60, -30, 30, 60)
+SHEET_ELEVATIONS = (15, 30, 15, 0)
 
 
 def captioned(pixels: np.ndarray, caption: str) -> Image.Image:
-    """A picture with a line of text under it."""
+    """An image with a line of text below it."""
     height, width = pixels.shape[:2]
-    image = Image.new("RGB", (width, height + CAPTION), "white")
+    image = Image.new("RGB", (width, height + CAPTION_HEIGHT), "white")
     image.paste(Image.fromarray(pixels[..., :3]), (0, 0))
-    font = ImageFont.load_default(TEXT)
-    ImageDraw.Draw(image).text((width / 2, height + CAPTION / 2), caption, fill="black", font=font, anchor="mm")
+    middle = (width / 2, height + CAPTION_HEIGHT / 2)
+    ImageDraw.Draw(image).text(middle, caption, fill="black", font=ImageFont.load_default(FONT_SIZE), anchor="mm")
     return image
 
 
 def grid(images: Sequence[Image.Image], columns: int) -> Image.Image:
+    """Images of one size, row by row."""
     width, height = images[0].size
     rows = -(-len(images) // columns)
     sheet = Image.new("RGB", (width * min(columns, len(images)), height * rows), "white")
@@ -35,20 +41,21 @@ def grid(images: Sequence[Image.Image], columns: int) -> Image.Image:
 
 
 def contact_sheet(numbers: Sequence[int], columns: int = 10) -> Image.Image:
-    """Made-up cars, each from a pose of its own."""
+    """Procedural cars, captioned with their numbers and body types."""
     images = []
     for index, number in enumerate(numbers):
-        azimuth, elevation = (-60, -30, 30, 60)[index % 4], (15, 30, 15, 0)[index // 4 % 4]
+        row, column = divmod(index, len(SHEET_AZIMUTHS))
+        azimuth, elevation = SHEET_AZIMUTHS[column], SHEET_ELEVATIONS[row % len(SHEET_ELEVATIONS)]
         pixels = Renderer(make_car(number)).view(azimuth, elevation)
         images.append(captioned(pixels, f"{number} {body_type(number)}"))
     return grid(images, columns)
 
 
-def save_trajectory(path: Path, pictures: Sequence[np.ndarray], captions: Sequence[str]) -> None:
-    """Side by side in a PNG, or one after the other in a GIF."""
-    images = [captioned(pixels, caption) for pixels, caption in zip(pictures, captions, strict=True)]
+def save_trajectory(path: Path, images: Sequence[np.ndarray], captions: Sequence[str]) -> None:
+    """The images of a trajectory: a GIF if the path ends in .gif, otherwise one image with all of them side by side."""
+    frames = [captioned(pixels, caption) for pixels, caption in zip(images, captions, strict=True)]
     if path.suffix.lower() == ".gif":
-        last = 3 * [images[-1]]  # rest at the end
-        images[0].save(path, save_all=True, append_images=images[1:] + last, duration=600, loop=0)
+        rest = frames[1:] + (LAST_FRAMES - 1) * [frames[-1]]
+        frames[0].save(path, save_all=True, append_images=rest, duration=FRAME_MILLISECONDS, loop=0)
     else:
-        grid(images, len(images)).save(path)
+        grid(frames, len(frames)).save(path)

@@ -1,4 +1,4 @@
-"""Meshes from files, through trimesh. A file is foreign: it is measured and checked before it is believed."""
+"""Meshes from files, read through trimesh. Files are untrusted: size, references and contents are checked first."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from npi.cars.mesh import AXES, Mesh, axes_matrix
 from npi.errors import BadInput
 
 FORMATS = (".glb", ".obj", ".ply", ".stl")
-MOST_BYTES = 256 * 2**20
-MOST_TRIANGLES = 2_000_000
+# Limits that keep a file from filling the memory; car models have a few MB and some 100,000 triangles.
+MAX_BYTES = 256 * 2**20
+MAX_TRIANGLES = 2_000_000
+FILE_GLOSS = 0.15  # files do not define our gloss: a slight shine
+DEFAULT_GREY = 0.7  # the colour of parts without one
 
 
 def load_mesh(path: Path, forward: str = "+Z", up: str = "+Y") -> Mesh:
-    """Read a mesh with its colours and textures, and normalise it."""
+    """The normalised mesh in a file, with colours and textures; raises BadInput for a file that is no usable mesh."""
     if forward not in AXES or up not in AXES or AXES[forward] == AXES[up]:
         raise BadInput(f"forward {forward} and up {up} must be two different axes of {', '.join(AXES)}")
     check_file(path)
@@ -38,25 +41,25 @@ def load_mesh(path: Path, forward: str = "+Z", up: str = "+Y") -> Mesh:
             f"{path} has {bad:,} of {len(mesh.vertices):,} vertices that are not finite numbers: repair the mesh"
         )
     if not np.ptp(mesh.vertices, axis=0).max() > 0:
-        raise BadInput(f"all vertices of {path} lie in one point: there is nothing to see")
+        raise BadInput(f"all vertices of {path} lie in one point: there is nothing to render")
     return mesh.transformed(axes_matrix(forward, up)).normalised()
 
 
 def check_file(path: Path) -> None:
-    """Whether a file may be read as a mesh at all."""
+    """Raise BadInput unless a file exists, has a known format, and is not too large."""
     if not path.is_file():
         raise BadInput(f"there is no file {path}")
     if path.suffix.lower() not in FORMATS:
-        raise BadInput(f"{path} is not a mesh this program reads: give one of {', '.join(FORMATS)}")
-    if path.stat().st_size > MOST_BYTES:
+        raise BadInput(f"{path} is not in a known mesh format: give one of {', '.join(FORMATS)}")
+    if path.stat().st_size > MAX_BYTES:
         size = path.stat().st_size / 2**20
         raise BadInput(
-            f"{path} has {size:,.0f} MiB, more than the {MOST_BYTES / 2**20:,.0f} that are read: simplify the mesh"
+            f"{path} has {size:,.0f} MiB, more than the limit of {MAX_BYTES / 2**20:,.0f}: simplify the mesh"
         )
 
 
 class _Folder(Resolver):
-    """Gives trimesh the files that lie beside a mesh, and no others; remembers what it could not give."""
+    """Gives trimesh the files in a mesh's own folder, and no others. `faults` lists the references it refused."""
 
     def __init__(self, folder: Path):
         self.folder = folder.resolve()
@@ -66,10 +69,10 @@ class _Folder(Resolver):
         name = key.decode() if isinstance(key, bytes) else str(key)
         path = (self.folder / unquote(name).strip().replace("\\", "/")).resolve()
         if not path.is_relative_to(self.folder):
-            self.faults.append(f"it refers to {name}, outside its own folder, which is not read")
+            self.faults.append(f"it refers to {name}, outside its own folder")
         elif not path.is_file():
-            self.faults.append(f"it refers to {name}, which is not there")
-        elif path.stat().st_size > MOST_BYTES:
+            self.faults.append(f"it refers to {name}, which does not exist")
+        elif path.stat().st_size > MAX_BYTES:
             self.faults.append(f"it refers to {name}, which is too large")
         else:
             return path.read_bytes()
@@ -82,14 +85,14 @@ class _Folder(Resolver):
         return []
 
     def write(self, name: str, data: Any) -> None:
-        raise ValueError("nothing is written beside a mesh")
+        raise ValueError("this resolver is read-only")
 
     def namespaced(self, namespace: str) -> _Folder:
         return self
 
 
 def _parts(path: Path) -> list[Any]:
-    logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # what it could not read is said here, in a sentence
+    logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # its warnings are replaced by our BadInput
     resolver = _Folder(path.parent)
     try:
         with open(path, "rb") as file:
@@ -109,35 +112,35 @@ def _parts(path: Path) -> list[Any]:
 
 
 def _check_triangles(path: Path, triangles: int) -> None:
-    """Before the parts that are drawn several times are copied."""
+    """Raise BadInput for none or too many. Call it before the scene is dumped, which copies repeated parts."""
     if not triangles:
-        raise BadInput(f"{path} has no triangles: there is nothing to see")
-    if triangles > MOST_TRIANGLES:
-        raise BadInput(f"{path} has {triangles:,} triangles, more than {MOST_TRIANGLES:,}: simplify the mesh")
+        raise BadInput(f"{path} has no triangles: there is nothing to render")
+    if triangles > MAX_TRIANGLES:
+        raise BadInput(f"{path} has {triangles:,} triangles, more than {MAX_TRIANGLES:,}: simplify the mesh")
 
 
 def _joined(parts: list[Any]) -> Mesh:
-    """One mesh of several, each with its own colours or texture."""
+    """One mesh of several parts, each with its own colours or texture."""
     vertices, faces, colours, texture, uv = [], [], [], [], []
-    textures: dict[int, tuple[int, np.ndarray, Any]] = {}  # parts may share an image: it is kept once
+    textures: dict[int, tuple[int, np.ndarray, Any]] = {}  # by identity: parts may share an image
     first = 0
     for part in parts:
         count = len(part.faces)
         vertices.append(np.asarray(part.vertices, dtype=float))
         faces.append(np.asarray(part.faces) + first)
         first += len(part.vertices)
-        colour, image, places = _surface(part)
+        colour, image, part_uv = _surface(part)
         colours.append(colour)
         if image is not None and id(image) not in textures:
             pixels = np.asarray(image.convert("RGB"), dtype=np.float32) / 255
             textures[id(image)] = (len(textures), pixels, image)
         texture.append(np.full(count, textures[id(image)][0] if image is not None else -1))
-        uv.append(places)
+        uv.append(part_uv)
     return Mesh(
         np.concatenate(vertices),
         np.concatenate(faces),
         np.concatenate(colours),
-        np.full(sum(map(len, faces)), 0.15),
+        np.full(sum(map(len, faces)), FILE_GLOSS),
         np.concatenate(texture),
         np.concatenate(uv),
         tuple(pixels for _, pixels, _ in textures.values()),
@@ -145,9 +148,9 @@ def _joined(parts: list[Any]) -> Mesh:
 
 
 def _surface(part: Any) -> tuple[np.ndarray, Any, np.ndarray]:
-    """The colours of a part's faces [F, 3], its texture if it has one, and where in it each corner lies [F, 3, 2]."""
+    """A part's face colours [F, 3], its texture image or None, and its texture coordinates [F, 3, 2]."""
     count = len(part.faces)
-    nowhere = np.zeros((count, 3, 2))
+    no_uv = np.zeros((count, 3, 2))
     visual = part.visual
     if visual.kind == "texture":
         material = visual.material
@@ -159,7 +162,7 @@ def _surface(part: Any) -> tuple[np.ndarray, Any, np.ndarray]:
         if image is not None and visual.uv is not None:
             base = np.ones(3) if not hasattr(material, "baseColorFactor") else factor
             return np.tile(base, (count, 1)), image, np.asarray(visual.uv, dtype=float)[part.faces]
-        return np.tile(factor, (count, 1)), None, nowhere
+        return np.tile(factor, (count, 1)), None, no_uv
     if visual.kind in ("face", "vertex"):
-        return np.asarray(visual.face_colors, dtype=float)[:, :3] / 255, None, nowhere
-    return np.full((count, 3), 0.7), None, nowhere
+        return np.asarray(visual.face_colors, dtype=float)[:, :3] / 255, None, no_uv
+    return np.full((count, 3), DEFAULT_GREY), None, no_uv

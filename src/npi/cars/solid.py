@@ -1,4 +1,4 @@
-"""Solids: the pieces a made-up car is built of."""
+"""Solids: meshes under construction, and the pieces of which a procedural car is built. Lengths are in metres."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ import numpy as np
 from npi.cars.mesh import Mesh
 
 Colour = tuple[float, float, float]
+MATT = 0.1  # the gloss of most pieces
+DISC_SIDES = 18  # enough for a wheel to look round at 128 pixels
+PATCH_LIFT = 0.012  # how far a patch is raised, so that it hides the face behind it
 
 
 @dataclass
 class Solid:
-    """A mesh under construction."""
+    """A mesh under construction. `gloss` is 0 for a matt piece and 1 for a mirror."""
 
     vertices: list[Sequence[float]] = field(default_factory=list)
     faces: list[tuple[int, int, int]] = field(default_factory=list)
@@ -27,8 +30,8 @@ class Solid:
             np.array(self.vertices, dtype=float), np.array(self.faces), np.array(self.colours), np.array(self.glosses)
         )
 
-    def polygon(self, points: Sequence[Sequence[float]], colour: Colour, gloss: float = 0.1) -> None:
-        """A convex one."""
+    def polygon(self, points: Sequence[Sequence[float]], colour: Colour, gloss: float = MATT) -> None:
+        """A convex polygon, as a fan of triangles."""
         first = len(self.vertices)
         self.vertices += points
         for k in range(1, len(points) - 1):
@@ -36,8 +39,8 @@ class Solid:
             self.colours.append(colour)
             self.glosses.append(gloss)
 
-    def loft(self, rings: Sequence[Sequence[Sequence[float]]], colour: Colour, gloss: float = 0.1) -> None:
-        """A closed skin through rings of as many points each."""
+    def loft(self, rings: Sequence[Sequence[Sequence[float]]], colour: Colour, gloss: float = MATT) -> None:
+        """A closed surface through rings of equally many points."""
         for a, b in pairwise(rings):
             for k in range(len(a)):
                 n = (k + 1) % len(a)
@@ -45,12 +48,12 @@ class Solid:
         self.polygon(rings[0], colour, gloss)
         self.polygon(rings[-1][::-1], colour, gloss)
 
-    def box(self, low: Sequence[float], high: Sequence[float], colour: Colour, gloss: float = 0.1) -> None:
+    def box(self, low: Sequence[float], high: Sequence[float], colour: Colour, gloss: float = MATT) -> None:
         (x0, y0, z0), (x1, y1, z1) = low, high
         rings = [[(x, y0, z0), (x, y1, z0), (x, y1, z1), (x, y0, z1)] for x in (x0, x1)]
         self.loft(rings, colour, gloss)
 
-    def pair(self, low: Sequence[float], high: Sequence[float], colour: Colour, gloss: float = 0.1) -> None:
+    def pair(self, low: Sequence[float], high: Sequence[float], colour: Colour, gloss: float = MATT) -> None:
         """A box on the left and its mirror image on the right."""
         (x0, y0, z0), (x1, y1, z1) = low, high
         self.box(low, high, colour, gloss)
@@ -63,8 +66,8 @@ class Solid:
         radius: float,
         depth: float,
         colour: Colour,
-        sides: int = 18,
-        gloss: float = 0.1,
+        sides: int = DISC_SIDES,
+        gloss: float = MATT,
     ) -> None:
         """A cylinder of this depth around its middle, along x (axis 0) or y (axis 1)."""
         turn = 2 * np.pi * np.arange(sides) / sides
@@ -80,18 +83,20 @@ class Solid:
 
     def patch(
         self,
-        corner_cases: Sequence[Sequence[float]],
+        corners: Sequence[Sequence[float]],
         u: tuple[float, float],
         v: tuple[float, float],
         colour: Colour,
         gloss: float,
     ) -> None:
-        """A part of a four-cornered face, given by shares of its sides, raised a little from it."""
-        a, b, c, d = (
-            np.array(p, dtype=float) for p in corner_cases
-        )  # lower left, lower right, upper right, upper left
+        """A rectangle on a four-cornered face, raised a little from it: a window, for example.
+
+        `corners` are lower left, lower right, upper right, upper left. `u` and `v` bound the rectangle, in fractions of
+        the face's width and height.
+        """
+        a, b, c, d = (np.array(corner, dtype=float) for corner in corners)
         normal = np.cross(b - a, d - a)
-        lift = 0.012 * normal / max(float(np.linalg.norm(normal)), 1e-9)
+        lift = PATCH_LIFT * normal / max(float(np.linalg.norm(normal)), 1e-9)
 
         def at(s: float, t: float) -> list[float]:
             return list((1 - t) * ((1 - s) * a + s * b) + t * ((1 - s) * d + s * c) + lift)

@@ -1,11 +1,11 @@
-"""npi cars: look at cars, judge how well they are canonicalised, and care for the pictures kept on disk"""
+"""npi cars: render cars, measure how often a model turns them to the target, and manage the cache of images"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from tyro.conf import OmitSubcommandPrefixes, arg, subcommand
 
@@ -16,56 +16,64 @@ from npi.errors import BadInput
 Axis = Annotated[str, arg(metavar="AXIS")]
 PngFile = Annotated[Path, arg(metavar="FILE.png")]
 
+MAX_SIZE = 1024  # pixels along a side: rendering time grows with the square
+MAX_AZIMUTH, MAX_ELEVATION = 360, 90  # degrees
+TABLE = "{:<30} {:<38} {:>7}  {:>26}  {:>14}"  # of evaluate
+
 
 @dataclass(frozen=True)
 class Sheet:
-    """Draw made-up cars on one sheet."""
+    """Render procedural cars side by side on one contact sheet."""
 
     out: PngFile
+    """The image to write."""
     count: int = 100
     """How many cars."""
     first: int = 0
-    """The number of the first."""
+    """The number of the first car."""
 
     def __call__(self) -> int:
         from npi.cars.figure import contact_sheet
 
-        _png(self.out)
+        _check_png(self.out)
         positive(count=self.count)
-        _car_number(self.first)
+        _check_car_number(self.first)
         _save(contact_sheet(range(self.first, self.first + self.count)).save, self.out)
         return 0
 
 
 @dataclass(frozen=True)
 class Render:
-    """Draw one car from one pose. Any angle will do here."""
+    """Render one car from one pose, which need not be on the grid of the task."""
 
     out: PngFile
+    """The image to write."""
     car: int = 0
-    """The number of a made-up car."""
+    """The number of a procedural car."""
     mesh: Annotated[Path | None, arg(metavar="FILE")] = None
     """A mesh instead: GLB, OBJ, PLY or STL."""
     azimuth: float = 30
+    """The camera's azimuth in degrees."""
     elevation: float = 15
+    """The camera's elevation in degrees."""
     size: int = 128
     """Pixels along a side."""
     forward: Axis = "+Z"
-    """Where the front of the mesh looks: +X, -X, +Y, -Y, +Z or -Z."""
+    """The axis that the front of the mesh points along: +X, -X, +Y, -Y, +Z or -Z."""
     up: Axis = "+Y"
-    """Where its top looks."""
+    """The axis that its top points along."""
 
     def __call__(self) -> int:
         from PIL import Image
 
+        from npi.cars.car import Car
         from npi.cars.render import Renderer
-        from npi.cars.views import Car
 
-        _png(self.out)
-        _car_number(self.car)
-        if not 1 <= self.size <= 1024:
-            raise BadInput(f"--size is {self.size}, but must be from 1 to 1024")
-        for name, angle, most in (("azimuth", self.azimuth, 360), ("elevation", self.elevation, 90)):
+        _check_png(self.out)
+        _check_car_number(self.car)
+        if not 1 <= self.size <= MAX_SIZE:
+            raise BadInput(f"--size is {self.size}, but must be from 1 to {MAX_SIZE}")
+        for name, angle, most in (("azimuth", self.azimuth, MAX_AZIMUTH), ("elevation", self.elevation, MAX_ELEVATION)):
             if not -most <= angle <= most:
                 raise BadInput(f"--{name} is {angle}, but must be from {-most} to {most}")
         file = None if self.mesh is None else str(self.mesh)
@@ -77,7 +85,7 @@ class Render:
 
 @dataclass(frozen=True)
 class Cache:
-    """Say how large the cache of pictures is, and where."""
+    """Show where the cache of rendered images is and how large, or delete it."""
 
     clear: bool = False
     """Delete it."""
@@ -99,85 +107,47 @@ class Cache:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure how many trajectories end on the target: on seen cars, unseen ones and meshes, from every start pose."""
+    """Measure how many trajectories end on the target: of training cars, unseen cars and meshes, from every start."""
 
     model: ModelFolder = None
     """The folder of a trained model."""
     meshes: Annotated[Path | None, arg(metavar="DIR")] = None
-    """A folder of meshes (GLB, OBJ, PLY, STL) to measure too, by family: what stands before the first _ of a name."""
+    """A folder of meshes (GLB, OBJ, PLY, STL). Meshes whose names begin alike, up to the first _, are one family."""
     cars: int = 56
-    """How many unseen cars, by their numbers from the first, and how many seen ones."""
-    unseen_from: int | None = None
-    """The number of the first unseen car, if others than the usual ones are to be looked at."""
+    """How many training cars, and how many unseen cars."""
+    first_unseen: int | None = None
+    """The number of the first unseen car (default: 1,000,000; these cars were used for model selection)."""
     forward: Axis = "+Z"
-    """Where the front of the meshes looks."""
+    """The axis that the fronts of the meshes point along."""
     up: Axis = "+Y"
-    """Where their top looks."""
+    """The axis that their tops point along."""
     device: Device = "auto"
     """Where the network runs."""
     json: bool = False
-    """Print the results as JSON."""
+    """Print the results as JSON, with those of each car."""
 
     def __call__(self) -> int:
-        from npi.cars.views import render_all
-        from npi.cli.progress import show_counts
-        from npi.evaluation.score import interval, score_problems
+        from npi.cli.progress import show_progress
+        from npi.evaluation.car_scores import car_sets, mesh_families, score_cars
         from npi.network.checkpoint import resolve_model
-        from npi.network.model_fit import learned_task
-        from npi.network.neural_decider import NeuralDecider
 
         positive(cars=self.cars)
-        network = resolve_model(self.model, self.device)
-        task = learned_task("cars", network)
-        rows = []
+        meshes = None if self.meshes is None else mesh_families(self.meshes, self.forward, self.up)
+        sets = car_sets(self.cars, self.first_unseen, meshes)
+        model = resolve_model(self.model, self.device)
         if not self.json:
-            print(f"{'cars':<34} {'trajectories':>12}  {'end on the target':>26}  {'as the teacher':>16}", flush=True)
-        sets = list(self.problems())
-        cars = list(dict.fromkeys(problem.car for _, problems in sets for problem in problems))
-        show_counts(((done, len(cars)) for done in render_all(cars)), "rendering cars")
-        network_decides = NeuralDecider(network, task.env)  # one for all: it remembers the pictures it has looked at
-        for what, problems in sets:
-            score = score_problems(task, network_decides, problems)
-            bounds = interval(score.answers, score.problems)
-            rows.append({"what": what, **asdict(score), "wrong": [str(p) for p in score.wrong], "answers_95": bounds})
-            if not self.json:
-                ends = percent(score.answers / score.problems, bounds)
-                print(f"{what:<34} {score.problems:>12,}  {ends:>26}  {score.traces:>16,}", flush=True)
+            print(TABLE.format("cars", "trajectories", "number", "on target", "as the teacher"), flush=True)
+        rows = []
+        with show_progress() as progress:
+            for score in score_cars(model, sets, progress=progress):
+                rows.append(score.summary())
+                if not self.json:
+                    total, on_target = score.total, percent(score.on_target, score.on_target_95)
+                    cells = (f"{total.problems:,}", on_target, f"{total.traces:,}")
+                    print(TABLE.format(score.cars, score.trajectories, *cells), flush=True)
         if self.json:
-            print_json({"teacher": task.teacher, "rows": rows})
+            print_json({"teacher": model.tasks["cars"], "rows": rows})
         return 0
-
-    def problems(self) -> Iterator[tuple[str, list[Any]]]:
-        from npi.cars.mesh_files import FORMATS
-        from npi.cars.views import Car
-        from npi.tasks import cars
-
-        if self.cars > len(cars.SEEN):
-            raise BadInput(f"--cars is {self.cars}, but there are {len(cars.SEEN)} seen ones")
-        first = cars.UNSEEN.start if self.unseen_from is None else self.unseen_from
-        if first <= max(cars.SEEN):
-            raise BadInput(f"--unseen-from is {first}, but cars up to {max(cars.SEEN)} are those of training")
-        sets = {
-            "seen cars, poses held out": cars.held_out_starts(cars.SEEN[: self.cars]),
-            "unseen cars": cars.all_starts([Car(number) for number in range(first, first + self.cars)]),
-        }
-        if self.meshes is not None:
-            if not self.meshes.is_dir():
-                raise BadInput(f"there is no folder {self.meshes}")
-            files = sorted(file for file in self.meshes.iterdir() if file.suffix.lower() in FORMATS)
-            if not files:
-                raise BadInput(f"{self.meshes} holds no meshes ({', '.join(FORMATS)})")
-            families: dict[str, list[Car]] = {}
-            for file in files:
-                car = Car(file=str(file), forward=self.forward, up=self.up)
-                car.key()  # a mesh that cannot be read is found out now, not at the end
-                families.setdefault(f"meshes: {file.stem.split('_')[0]}", []).append(car)
-            sets |= {family: cars.all_starts(members) for family, members in families.items()}
-            sets["meshes, all"] = [problem for family in families for problem in sets[family]]
-        for what, problems in sets.items():
-            yield what, problems
-            yield "  of at most four steps", [p for p in problems if cars.steps_between(p.start, p.target) <= 4]
-            yield "  to other targets", cars.to_other_targets(problems)
 
 
 Command = (
@@ -189,16 +159,16 @@ Command = (
 
 
 def cars(command: OmitSubcommandPrefixes[Command]) -> int:
-    """Look at cars, measure how well they are canonicalised, and care for the pictures kept on disk."""
+    """Render cars, measure how often a model turns them to the target, and manage the cache of images."""
     return command()
 
 
-def _car_number(number: int) -> None:
+def _check_car_number(number: int) -> None:
     if number < 0:
         raise BadInput(f"there is no car {number}: cars are numbered from 0")
 
 
-def _png(path: Path) -> None:
+def _check_png(path: Path) -> None:
     if path.suffix.lower() != ".png":
         raise BadInput(f"{path} does not end in .png")
 

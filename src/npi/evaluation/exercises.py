@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from npi.cars.poses import Pose
 from npi.language.program import Program, act, program
 from npi.language.task import Task
 from npi.tasks import addition, cars, maximum, sorting
 from npi.tasks.addition import BLANK, FIRST, MOVE, OUT, SECOND, WRITE, AdditionPad
-from npi.tasks.cars import DOWN, LEFT, RIGHT, UP, CarProblem, CarScene, Pose
+from npi.tasks.cars import DOWN, LEFT, RIGHT, UP, CarProblem, CarScene
 from npi.tasks.sorting import POINTER1, POINTER2, SWAP, SortingPad
 
 # On the sorting pad

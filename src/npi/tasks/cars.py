@@ -1,8 +1,8 @@
-"""Canonicalising a car: move the camera until the car is seen from a wanted pose, given nothing but what it looks like.
+"""Canonicalising a car: move the camera until an image shows the car from the target pose.
 
-A program sees the picture and, on a read-only pad, the target; never the pose. The camera moves by 15 degrees and stops
-at the edges of its range. The teacher knows where the camera is; that its decisions follow from the picture is what
-`check_task` checks, by treating the picture as part of the history.
+A program observes the image and the target pose, never the camera's own pose. The camera moves by 15 degrees and stops
+at the edges of its grid (`npi.cars.poses`). The teacher reads the camera's pose. Yet its decisions must follow from
+what a program observes; `check_task` checks this, since the images are part of a frame's history.
 """
 
 from __future__ import annotations
@@ -14,64 +14,74 @@ from pathlib import Path
 from random import Random
 from typing import Annotated, NamedTuple
 
-from npi.cars.views import AZIMUTHS, ELEVATIONS, Car, render_all
+from npi.cars.car import Car
+from npi.cars.poses import (
+    AZIMUTHS,
+    ELEVATIONS,
+    PAPER_TARGET,
+    POSES,
+    STEP_DEGREES,
+    Pose,
+    camera_path,
+    steps_between,
+)
+from npi.cars.views import images_of, render_all
 from npi.errors import BadInput
 from npi.language.env import Env
 from npi.language.image import Image
 from npi.language.program import act, program
 from npi.language.task import Task
 
-STEP = 15
 LEFT, RIGHT, UP, DOWN = MOVES = range(4)
-SEEN = range(720)  # the cars of training
-UNSEEN = range(1_000_000, 1_000_056)  # of those that only tests look at, the usual ones
-HELD_OUT = 8  # poses of each car of training that no trajectory of training touches
+TRAINING_CARS = range(720)  # numbers of procedural cars; why 720: docs/LOG.md, "More cars, not more updates"
+SELECTION_CARS = range(1_000_000, 1_000_056)  # never trained on; used to choose the recipe, so they are no test set
+TEST_CARS = range(2_000_000, 2_000_056)  # never trained on, first rendered after the recipe was chosen
+HELD_OUT_POSES = 8  # of the 55 poses of each training car; no training trajectory touches them
+ANGLES = 360 // STEP_DEGREES  # 24: the paper's K, the number of values of each angle of the target
+LONGEST_PATH = len(AZIMUTHS) - 1 + len(ELEVATIONS) - 1  # 14 camera moves, from corner to corner of the grid
 
-Angle = Annotated[int, range(360 // STEP)]
-
-
-class Pose(NamedTuple):
-    """A place of the camera, in degrees."""
-
-    azimuth: int
-    elevation: int
-
-
-TARGET = Pose(0, 15)  # the paper's
+Angle = Annotated[int, range(ANGLES)]
 
 
 class CarProblem(NamedTuple):
+    """A car, where the camera starts, and where it must end."""
+
     car: Car
     start: Pose
     target: Pose
 
 
 class Observation(NamedTuple):
-    azimuth: Angle  # of the target
+    """The target pose in steps of 15 degrees, modulo a full turn, and the image from the camera's pose."""
+
+    azimuth: Angle
     elevation: Angle
-    picture: Image
+    image: Image
 
 
 class CarScene(Env):
-    def __init__(self, pictures: Sequence[Sequence[Image]], start: Pose, target: Pose):
-        self.pictures, self.pose, self.target = pictures, start, target
+    """A camera in front of a car. `images` holds its views by azimuth, then by elevation."""
+
+    def __init__(self, images: Sequence[Sequence[Image]], start: Pose, target: Pose):
+        self.images, self.pose, self.target = images, start, target
 
     @classmethod
     def of(cls, problem: CarProblem) -> CarScene:
-        return cls(problem.car.pictures(), problem.start, problem.target)
+        return cls(images_of(problem.car), problem.start, problem.target)
 
     def observe(self) -> Observation:
-        azimuth, elevation = (angle // STEP % (360 // STEP) for angle in self.target)
-        return Observation(azimuth, elevation, self.picture())
+        azimuth, elevation = (angle // STEP_DEGREES % ANGLES for angle in self.target)
+        return Observation(azimuth, elevation, self.image())
 
-    def picture(self) -> Image:
-        return self.pictures[AZIMUTHS.index(self.pose.azimuth)][ELEVATIONS.index(self.pose.elevation)]
+    def image(self) -> Image:
+        """The view from the camera's pose."""
+        return self.images[AZIMUTHS.index(self.pose.azimuth)][ELEVATIONS.index(self.pose.elevation)]
 
     def act(self, move: Annotated[int, MOVES], _: Annotated[int, range(1)], __: Annotated[int, range(1)], /) -> None:
-        """Move the camera by one step; at an edge it stays."""
+        """Move the camera by one step; at an edge of the grid it stays."""
         azimuth, elevation = self.pose
-        azimuth += {LEFT: -STEP, RIGHT: STEP}.get(move, 0)
-        elevation += {UP: STEP, DOWN: -STEP}.get(move, 0)
+        azimuth += {LEFT: -STEP_DEGREES, RIGHT: STEP_DEGREES}.get(move, 0)
+        elevation += {UP: STEP_DEGREES, DOWN: -STEP_DEGREES}.get(move, 0)
         if azimuth in AZIMUTHS and elevation in ELEVATIONS:
             self.pose = Pose(azimuth, elevation)
 
@@ -183,73 +193,39 @@ def goto_recursive(scene: CarScene) -> None:
     vgoto_recursive(scene)
 
 
-POSES = [Pose(azimuth, elevation) for azimuth in AZIMUTHS for elevation in ELEVATIONS]
-
-
-def steps_between(start: Pose, target: Pose) -> int:
-    return (abs(start.azimuth - target.azimuth) + abs(start.elevation - target.elevation)) // STEP
-
-
-def trajectory(start: Pose, target: Pose) -> Iterator[Pose]:
-    """The poses on the way: first to the side, then up or down."""
-    azimuth, elevation = start
-    yield start
-    while azimuth != target.azimuth:
-        azimuth += STEP if azimuth < target.azimuth else -STEP
-        yield Pose(azimuth, elevation)
-    while elevation != target.elevation:
-        elevation += STEP if elevation < target.elevation else -STEP
-        yield Pose(azimuth, elevation)
+@cache
+def held_out_poses(number: int) -> frozenset[Pose]:
+    """The poses of a training car that training never shows: tests on training cars start there."""
+    return frozenset(Random(f"held out {number}").sample(POSES, HELD_OUT_POSES))
 
 
 @cache
-def held_out(number: int) -> frozenset[Pose]:
-    """The poses of a car of training that training never shows: a test on seen cars starts there."""
-    return frozenset(Random(f"held out {number}").sample(POSES, HELD_OUT))
-
-
-@cache
-def _pairs(size: int) -> list[tuple[Pose, Pose]]:
-    pairs = [(start, target) for start in POSES for target in POSES if steps_between(start, target) == size]
+def pose_pairs(steps: int) -> list[tuple[Pose, Pose]]:
+    """Every start and target that many camera moves apart."""
+    pairs = [(start, target) for start in POSES for target in POSES if steps_between(start, target) == steps]
     if not pairs:
-        raise BadInput(f"no two poses of the camera are {size} steps apart: give a size from 0 to 14")
+        raise BadInput(f"no two poses of the camera are {steps} steps apart: give a size from 0 to {LONGEST_PATH}")
     return pairs
 
 
 @cache
-def _open_pairs(number: int, size: int) -> list[tuple[Pose, Pose]]:
-    """The ways of so many steps that touch none of a car's poses held out."""
-    return [way for way in _pairs(size) if held_out(number).isdisjoint(trajectory(*way))]
+def training_pairs(number: int, steps: int) -> list[tuple[Pose, Pose]]:
+    """Those whose path touches none of a training car's held-out poses."""
+    return [pair for pair in pose_pairs(steps) if held_out_poses(number).isdisjoint(camera_path(*pair))]
 
 
 def sample(rng: Random, size: int) -> CarProblem:
-    """A car of training, and a way of so many steps that touches none of its poses held out."""
-    for number in rng.sample(SEEN, len(SEEN)):
-        if ways := _open_pairs(number, size):
-            return CarProblem(Car(number, training=True), *rng.choice(ways))
-    raise BadInput(f"no car of training has a way of {size} steps that touches none of its poses held out")
+    """A random training car, and a path of `size` camera moves that touches none of its held-out poses."""
+    for number in rng.sample(TRAINING_CARS, len(TRAINING_CARS)):
+        if pairs := training_pairs(number, size):
+            return CarProblem(Car(number, training=True), *rng.choice(pairs))
+    raise BadInput(f"no training car has a path of {size} steps that touches none of its held-out poses")
 
 
-def sample_unseen(rng: Random, size: int) -> CarProblem:
-    start, target = rng.choice(_pairs(size))
-    return CarProblem(Car(rng.choice(UNSEEN)), start, target)
-
-
-def all_starts(cars: Sequence[Car]) -> list[CarProblem]:
-    """Every car from every pose to the paper's target."""
-    return [CarProblem(car, start, TARGET) for car in cars for start in POSES]
-
-
-def held_out_starts(numbers: Sequence[int]) -> list[CarProblem]:
-    """Cars of training from the poses that training never showed, to the paper's target."""
-    return [CarProblem(Car(number), start, TARGET) for number in numbers for start in sorted(held_out(number))]
-
-
-def to_other_targets(problems: Sequence[CarProblem]) -> list[CarProblem]:
-    """The same cars and starts, each to a target at random that is not the paper's."""
-    rng = Random("other targets")
-    others = [pose for pose in POSES if pose != TARGET]
-    return [problem._replace(target=rng.choice(others)) for problem in problems]
+def sample_test(rng: Random, size: int) -> CarProblem:
+    """A random unseen car, and any path of `size` camera moves."""
+    start, target = rng.choice(pose_pairs(size))
+    return CarProblem(Car(rng.choice(SELECTION_CARS)), start, target)
 
 
 def answer(problem: CarProblem) -> Pose:
@@ -261,20 +237,20 @@ def result(scene: CarScene) -> Pose:
 
 
 def parse(words: Sequence[str]) -> CarProblem:
-    """CAR AZIMUTH ELEVATION [TARGET_AZIMUTH TARGET_ELEVATION]; CAR is a number or the file of a mesh."""
+    """CAR AZIMUTH ELEVATION [TARGET_AZIMUTH TARGET_ELEVATION]; CAR is a car's number or a mesh file."""
     if len(words) not in (3, 5):
         raise BadInput(
             f"cars takes a car, an azimuth and an elevation, such as --car 12 --azimuth -60 --elevation 45, and "
-            f"perhaps a --target; it was given {len(words)} words"
+            f"optionally a --target; it was given {len(words)} words"
         )
     name, *angles = words
     car = Car(number=int(name)) if name.isascii() and name.isdigit() else Car(file=str(Path(name)))
-    start = pose(*angles[:2])
-    return CarProblem(car, start, pose(*angles[2:]) if angles[2:] else TARGET)
+    start = parse_pose(*angles[:2])
+    return CarProblem(car, start, parse_pose(*angles[2:]) if angles[2:] else PAPER_TARGET)
 
 
-def pose(azimuth: str, elevation: str) -> Pose:
-    """Two typed angles, checked."""
+def parse_pose(azimuth: str, elevation: str) -> Pose:
+    """A pose of the grid from two words; raises BadInput for angles outside it."""
     values = []
     for name, word, allowed in (("azimuth", azimuth, AZIMUTHS), ("elevation", elevation, ELEVATIONS)):
         try:
@@ -283,8 +259,8 @@ def pose(azimuth: str, elevation: str) -> Pose:
             value = None
         if value not in allowed:
             raise BadInput(
-                f"the {name} {word} is not one the camera can have: it goes from {allowed[0]} to {allowed[-1]} in "
-                f"steps of {STEP}"
+                f"the {name} {word} is not one the camera can have: it ranges from {allowed[0]} to {allowed[-1]} in "
+                f"steps of {STEP_DEGREES}"
             )
         values.append(value)
     return Pose(*values)
@@ -295,8 +271,8 @@ def show(pose: Pose) -> str:
 
 
 def prepare() -> Iterator[tuple[int, int]]:
-    """Render all cars of training that are not rendered yet."""
-    cars = [Car(number, training=True) for number in SEEN]
+    """Render all training cars that are not in the cache yet; yield how many are done, and of how many."""
+    cars = [Car(number, training=True) for number in TRAINING_CARS]
     for done in render_all(cars):
         yield done, len(cars)
 
@@ -311,9 +287,9 @@ loop = Task(
     result=result,
     parse=parse,
     show=show,
-    sizes=range(len(AZIMUTHS) + len(ELEVATIONS) - 1),
-    examples=1000,
-    sample_test=sample_unseen,
+    sizes=range(LONGEST_PATH + 1),
+    examples=1000,  # of each size: with 720 cars, about 20 trajectories of each
+    sample_test=sample_test,
     prepare=prepare,
 )
 recursive = replace(loop, teacher="recursive", main=goto_recursive)
