@@ -93,7 +93,7 @@ def test_problems_can_be_read_from_files(npi, tables, tmp_path):
         (lambda t: "[]", "is not a compiled program"),
         (lambda t: json.dumps(t | {"format": 7}), "has format 7"),
         (lambda t: json.dumps(t | {"first": [["QUICKSORT", [0, 0, 0], 9999]]}), "is not a compiled program"),
-        (lambda t: json.dumps(t | {"states": [[] for _ in t["states"]]}), "does not say what to do"),
+        (lambda t: json.dumps(t | {"states": [[] for _ in t["states"]]}), "has no decision after"),
         (lambda t: json.dumps(t | {"task": "sorting"}), "is a table of sorting"),
     ],
 )

@@ -1,9 +1,9 @@
 """The body of one function, synthesised from all histories of one program.
 
 All execution paths are followed at once. While they make the same decision, that is one statement, and nothing needs to
-be observed. Where they diverge, a condition on what was observed so far is found (formula.py), and each branch is
-followed. Two branches are merged again where the statements left in both are the same, up to their end or up to another
-branch. If they are merged before another branch, one branch must serve both, and the merged code must not cost more.
+be observed. Where they diverge, a branch begins: formula.py finds a condition on what was observed so far, and both
+sides are followed. The sides are merged again where the same statements remain on both. If another branch follows these
+statements, the sides are merged only if the code after them, written once for both, does not cost more.
 
 point   an observation point: a position between two statements, at which the function may observe the environment.
         Points are numbered as they are created; point 0 stands for the arguments of the function.
@@ -20,7 +20,7 @@ from npi.language.program import ARGS, Call, Decision
 from npi.proof.formula import Column, Formula, find_conditions, find_lookup, find_sum
 from npi.proof.program_table import TableState
 
-PARAMETERS = ("first", "second", "third")  # of every printed function, after the environment; those of Env.act
+PARAMETERS = ("first", "second", "third")  # of the functions, after the environment, as in Env.act
 POINT = re.compile(r"@(\d+)")  # an observation point in a text
 
 # Costs: how much there is to read, in the unit of formula.py.
@@ -28,7 +28,7 @@ STATEMENT_COST = 2
 BRANCH_COST = 1  # beside its condition and its two sides
 OBSERVATION_COST = 2  # for each point that a condition is the first to use
 
-MAX_MERGES = 10  # attempts in one function: each synthesises all code that follows a second time, so time could double
+MAX_MERGES = 10  # attempts in one function: each synthesises all code that follows once more, which may double the time
 SHORT_SUM = 2  # the cost of one column: as an argument, easier to read than even one branch
 MIN_CALLS_FOR_SUM = 3  # calls that a longer sum must replace: it is easier to read than two branches
 MIN_CALLS_FOR_LOOKUP = 4  # calls that a lookup must replace: it is easier to read than three branches
@@ -61,7 +61,7 @@ Field: TypeAlias = tuple[int, Callable[[int], str]]  # how many values a field h
 
 
 class ExecutionPath(NamedTuple):
-    """A way through the function as far as one of its points: a history."""
+    """A history: what was observed up to one point, the decision there, and the state of the table after it."""
 
     observations: tuple[tuple[int, ...], ...]  # at each point so far
     decision: Decision

@@ -160,7 +160,7 @@ def compile_histories(task: Task, histories: Histories, facts: dict[str, Any] | 
     (135, 32)
     >>> pad = task.env.of((3, 1, 2))
     >>> table.run(pad, task.call)
-    102
+    75
     >>> task.result(pad)
     (1, 2, 3)
     """
