@@ -1,4 +1,4 @@
-"""Shared by several experiments: train NPI on traces and baselines on answers, and test both by length."""
+"""Shared by several experiments: train NPI on traces and baselines on answers, score both by length."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from npi.language.task import Task
 from npi.network.model import NPI
 from npi.network.neural_decider import NeuralDecider
 from npi.network.pretrained import DEFAULT_MODEL
+from npi.proof.compare import Comparison
+from npi.proof.repair import Verifier, train_until_verified
 from npi.tasks.sorting import DIGITS
 from npi.training.config import FAST, TrainConfig
 from npi.training.metrics import matches_teacher
@@ -28,6 +30,14 @@ BASELINE_CONFIG = {
     "batch_size": FitConfig.batch_size,
     "grad_clip": FitConfig.grad_clip,
     "validation_problems": VALIDATION_PROBLEMS,
+}
+# The published numbers of traces from which others have proved the same programs: sizes, and traces of each size.
+PUBLISHED_TRACES = {
+    "addition": ((1, 2, 3), 66),
+    "sorting": ((2,), 100),
+    "bubblesort": ((3,), 3),
+    "quicksort": ((5,), 4),
+    "toposort": ((6,), 6),
 }
 
 
@@ -43,6 +53,19 @@ def learn_npi(task: Task, seed: int, config: TrainConfig = FAST) -> tuple[NPI, d
         if metrics.learned and first is None:
             first = metrics.update
     return training.ema_model, {"learned": training.learned, "updates_to_learn": first, "frames": len(training.dataset)}
+
+
+def learn_until_proved(task: Task, seed: int) -> tuple[NPI, list[Comparison]]:
+    """Train NPI on a task's traces, then with repair rounds until it is proved.
+
+    Returns the model and the outcome of every attempt at a proof. There is none if the traces are not learned.
+    """
+    verifier = Verifier([task])
+    for _ in verifier.explore():
+        pass
+    trainer = make_trainer([task], seed=seed)
+    attempts = [event[task.name] for event in train_until_verified(trainer, verifier) if isinstance(event, dict)]
+    return trainer.ema_model, attempts
 
 
 def shipped() -> dict[str, Any]:
@@ -61,7 +84,7 @@ def problems_of(task: Task, size: int, count: int) -> list[Any]:
     return [task.sample(rng, size) for _ in range(count)]
 
 
-def judge_npi(
+def score_npi(
     model: NPI, task: Task, lengths: Sequence[int], count: int, run_up_to: int | None = None
 ) -> Iterator[dict[str, int]]:
     """How many problems of each length NPI solves.
@@ -104,7 +127,7 @@ def learn_baseline(
     return network, baseline, accuracy
 
 
-def judge_baseline(
+def score_baseline(
     network: Network, baseline: Baseline, task: Task, lengths: Sequence[int], count: int, at_once: int = 256
 ) -> Iterator[dict[str, int]]:
     """The same for a baseline. After two lengths in a row without a correct answer, longer ones are not tried."""

@@ -56,6 +56,12 @@ def with_interval(correct: int, problems: int) -> str:
     return f"{_short(correct / problems)} % ({100 * low:.1f} to {100 * high:.1f}) of {problems:,}"
 
 
+def independent(successes: int, trials: int) -> str:
+    """A count of independent units, such as seeds, with the 95 % interval of the fraction."""
+    low, high = interval(successes, trials)
+    return f"{successes} of {trials} ({100 * low:.1f} to {100 * high:.1f} %)"
+
+
 def over_seeds(runs: Sequence[Run], length: int) -> str:
     """The accuracy over the problems of all seeds at a length, with its interval."""
     problems = runs[0].result["scores"][0]["problems"]

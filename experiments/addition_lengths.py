@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from _learners import BASELINE_CONFIG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
+from _learners import BASELINE_CONFIG, learn_baseline, learn_npi, npi_task, score_baseline, score_npi, settings_of
 from _tables import accuracies, by, by_length, draw_lines, over_seeds, percent, seeds, test_counts
 
 from npi.evaluation.baselines import BASELINES
@@ -78,9 +78,9 @@ def measure(
     task = npi_task("addition", learner if known else "recursive", range(1, longest + 1), examples)
     if known:
         model, how = learn_npi(task, seed)
-        return {"scores": list(judge_npi(model, task, lengths, problems)), **how}
+        return {"scores": list(score_npi(model, task, lengths, problems)), **how}
     network, baseline, accuracy = learn_baseline(learner, task, seed, device, updates, **tuned)
-    scores = judge_baseline(network, baseline, task, lengths, problems, at_once=50)
+    scores = score_baseline(network, baseline, task, lengths, problems, at_once=50)
     return {"scores": list(scores), "validation_accuracy": accuracy}
 
 

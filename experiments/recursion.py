@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from _learners import any_digits, judge_npi, learn_npi, npi_task, problems_of
+from _learners import PUBLISHED_TRACES, any_digits, learn_npi, learn_until_proved, npi_task, problems_of, score_npi
 from _tables import by, by_length, over_seeds, seeds
 
 from npi.evaluation.experiment import Claim, Experiment
-from npi.evaluation.provability import PUBLISHED
 from npi.evaluation.results import Run
 from npi.language.task import Task
-from npi.proof.repair import Prover, train_until_proved
 from npi.training.config import FAST
-from npi.training.trainer import make_trainer
 
 LENGTHS = {
     "addition": (3, 4, 5, 10, 100, 1000, 5000),
@@ -46,18 +43,13 @@ def runs(quick: bool) -> list[dict[str, Any]]:
 
 
 def measure(device: str, task: str, learner: str, lengths: list[int], problems: int, seed: int) -> dict[str, Any]:
-    sizes, examples = PUBLISHED[task]
+    sizes, examples = PUBLISHED_TRACES[task]
     known = npi_task(task, "loop" if learner == "loop" else "recursive", sizes, examples)
     if task == "sorting":
         known = replace(known, sample=any_digits)
     how: dict[str, Any] = {"traces": len(sizes) * examples, "sorted_before": sorted_before(known, lengths, problems)}
     if learner == "proved":
-        prover = Prover([known])
-        for _ in prover.explore():
-            pass
-        training = make_trainer([known], seed=seed)
-        attempts = [found[task] for found in train_until_proved(training, prover) if isinstance(found, dict)]
-        model = training.ema_model
+        model, attempts = learn_until_proved(known, seed)
         how |= {
             "proved": bool(attempts) and attempts[-1].proved,
             "rounds": max(0, len(attempts) - 1),
@@ -67,7 +59,7 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
     else:
         model, learned = learn_npi(known, seed)
         how |= learned
-    return {"scores": list(judge_npi(model, known, lengths, problems)), **how}
+    return {"scores": list(score_npi(model, known, lengths, problems)), **how}
 
 
 def sorted_before(task: Task, lengths: Sequence[int], count: int) -> list[int]:

@@ -10,11 +10,11 @@ from typing import Any
 from _learners import (
     BASELINE_CONFIG,
     any_digits,
-    judge_baseline,
-    judge_npi,
     learn_baseline,
     learn_npi,
     npi_task,
+    score_baseline,
+    score_npi,
     settings_of,
 )
 from _tables import accuracies, by, draw_lines, over_seeds, percent, seeds, table
@@ -54,11 +54,11 @@ def measure(
     if learner == "s2s":
         network, baseline, accuracy = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
         return {
-            "scores": list(judge_baseline(network, baseline, task, [LENGTH], problems)),
+            "scores": list(score_baseline(network, baseline, task, [LENGTH], problems)),
             "validation_accuracy": accuracy,
         }
     model, how = learn_npi(task, seed, FAST if learner == "plain" else FROM_FEW)
-    return {"scores": list(judge_npi(model, task, [LENGTH], problems)), **how}
+    return {"scores": list(score_npi(model, task, [LENGTH], problems)), **how}
 
 
 def lines(made: Sequence[Run]) -> dict[str, dict[int, list[float]]]:

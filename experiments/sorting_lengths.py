@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from _learners import BASELINE_CONFIG, judge_baseline, judge_npi, learn_baseline, learn_npi, npi_task, settings_of
+from _learners import BASELINE_CONFIG, learn_baseline, learn_npi, npi_task, score_baseline, score_npi, settings_of
 from _tables import accuracies, by, by_length, draw_lines, over_seeds, seeds, test_counts
 
 from npi.evaluation.experiment import Claim, Experiment
@@ -50,12 +50,12 @@ def measure(
     if learner == "s2s":
         network, baseline, accuracy = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
         return {
-            "scores": list(judge_baseline(network, baseline, task, lengths, problems)),
+            "scores": list(score_baseline(network, baseline, task, lengths, problems)),
             "validation_accuracy": accuracy,
         }
     model, how = learn_npi(task, seed)
     run_up_to = RUN_UP_TO if learner == "loop" else None
-    return {"scores": list(judge_npi(model, task, lengths, problems, run_up_to)), **how}
+    return {"scores": list(score_npi(model, task, lengths, problems, run_up_to)), **how}
 
 
 def groups(made: Sequence[Run]) -> dict[str, list[Run]]:

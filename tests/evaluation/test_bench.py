@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from npi import tasks
-from npi.evaluation import bench, speed
-from npi.evaluation.provability import Proof, prove
+from npi.evaluation import speed
 from npi.network.neural_decider import NeuralDecider
 from npi.training.trainer import make_trainer
 
@@ -32,22 +31,3 @@ def test_the_network_works_while_the_teacher_decides():
     steps, took = speed._run(task, [problem, problem], led)
     assert steps == 2 * sum(len(frame.steps) for frame in task.demonstrate(problem)[0])
     assert took > 0
-
-
-def test_proofs_are_counted_with_and_without_what_failed(monkeypatch):
-    def prove(name, seed, device, examples):
-        return Proof(
-            name, seed, examples, seed == 0, seed < 2, rounds=seed, failing=seed, margin=1.0, seconds=float(seed)
-        )
-
-    monkeypatch.setattr(bench, "prove", prove)
-    rows = [row for row in bench.proofs(["bubblesort"], 3, 1, "cpu", 4) if isinstance(row, speed.Row)]
-    assert [row.measured.split(",")[0] for row in rows[:3]] == ["at once", "after 1 round", "not proved"]
-    assert (rows[3].measured, rows[3].target, rows[3].met) == ("2, after 1 at most", "3", False)
-    assert rows[4].measured == "1; 1 s"
-
-
-def test_bubble_sort_is_proved_from_three_traces():
-    proof = prove("bubblesort", 0, "cpu")
-    assert (proof.traces, proof.proved) == (3, True)
-    assert proof.margin > 0

@@ -7,14 +7,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from PIL import Image
 
 from npi.errors import BadInput
+from npi.evaluation import machine
 from npi.evaluation.experiment import Experiment, Failure, experiment_names, find_experiment, make_runs
 from npi.evaluation.results import Run
-from npi.evaluation.results_page import Layout, Section, results_page
+from npi.evaluation.results_page import INTRODUCTIONS, Layout, Section, page_text
 
 REAL = Path(__file__).parents[2] / "experiments"
 SCRIPT = """
@@ -79,6 +81,50 @@ def test_every_run_is_kept_and_none_is_made_twice(npi, folder):
     assert page.read_text() == text
     assert npi("reproduce", "all", "--fresh", "--folder", folder)[0] == 0
     assert len(made(folder)) == 8
+
+
+def test_benchmarks_have_a_page_of_their_own(npi, folder):
+    """Claims of the paper are on one page, claims of this project on the other; one command writes both."""
+    (folder / "cubes.py").write_text(
+        SCRIPT.replace("Squares", "Cubes").replace("C7", "cubes").replace("report)", "report, page='benchmarks')")
+    )
+    code, out, _ = npi("reproduce", "squares", "--folder", folder)
+    pages = [folder.parent / "docs" / name for name in ("results.md", "benchmarks.md")]
+    assert (code, out) == (0, f"wrote {pages[0]} and {pages[1]}\n")
+    results, benchmarks = (page.read_text() for page in pages)
+    assert "No runs yet: `npi reproduce cubes`" in benchmarks
+    assert "## Cubes" not in results
+    assert npi("reproduce", "cubes", "--folder", folder)[0] == 0
+    assert "up to 9 | `npi reproduce cubes` |" in pages[1].read_text()
+    assert pages[0].read_text() == results
+
+
+def test_shared_work_is_done_once_and_only_for_missing_runs(npi, folder):
+    text = with_arguments("prepare=prepare").replace(
+        "def report(",
+        "def prepare(missing):\n"
+        "    Path(__file__).with_name('prepared.txt').write_text(str(len(missing)))\n"
+        "    yield 1, 1\n\n"
+        "def report(",
+    )
+    (folder / "squares.py").write_text(text)
+    prepared = folder / "prepared.txt"
+    (folder / "break2").touch()
+    assert npi("reproduce", "squares", "--workers", "2", "--folder", folder)[0] == 1
+    assert prepared.read_text() == "4"
+    (folder / "break2").unlink()
+    assert npi("reproduce", "squares", "--folder", folder)[0] == 0
+    assert prepared.read_text() == "1"
+    prepared.unlink()
+    assert npi("reproduce", "squares", "--folder", folder)[0] == 0
+    assert not prepared.exists()
+
+
+def test_a_copy_without_git_names_its_commit(monkeypatch):
+    monkeypatch.setattr(machine.subprocess, "run", Mock(side_effect=FileNotFoundError("git")))
+    assert machine.commit() is None
+    monkeypatch.setenv("NPI_COMMIT", "0123456789ab")
+    assert machine.commit() == "0123456789ab"
 
 
 def test_quick_runs_have_a_place_of_their_own(npi, folder):
@@ -288,14 +334,15 @@ def test_what_is_kept_of_the_real_ones_can_be_read_and_reported(name):
         assert all(claim.evidence(runs) for claim in one.claims)
 
 
-def test_the_page_says_what_the_results_do():
-    """Whoever keeps runs or changes a report writes the page again: npi reproduce, with nothing missing, does."""
+@pytest.mark.parametrize("page", INTRODUCTIONS)
+def test_a_page_shows_what_its_results_files_hold(page):
+    """Whoever adds runs or changes a report writes the pages again: any `npi reproduce NAME` does."""
     known = {name: find_experiment(REAL, name) for name in experiment_names(REAL)}
     layout = Layout.of(REAL, quick=False)
     sections = {
         name: Section(one, one.results(layout.results_file(name)), one.runs(False)) for name, one in known.items()
     }
-    assert results_page(layout, sections) == layout.page.read_text()
+    assert page_text(layout, page, sections) == layout.page(page).read_text()
     assert all(layout.figure(name).exists() for name, one in known.items() if one.figure is not None)
 
 

@@ -1,4 +1,4 @@
-"""Experiments: scripts that measure what the paper claims.
+"""Experiments: scripts that measure what the paper claims, and what this project claims beyond it.
 
 An experiment is a script that defines `EXPERIMENT`. Settings distinguish its runs. Each run is written to the results
 file as soon as it ends, so an interrupted experiment resumes.
@@ -16,7 +16,7 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from npi.errors import BadInput
 from npi.evaluation.machine import describe_machine
@@ -26,9 +26,9 @@ from npi.evaluation.results import Results, Run, Settings
 
 @dataclass(frozen=True)
 class Claim:
-    """A published claim, and how the runs of an experiment bear on it.
+    """A claim, and how the runs of an experiment bear on it.
 
-    name        such as "C4" for a claim of the paper
+    name        such as "C4" for a claim of the paper; a name of its own for a claim of this project
     statement   what is claimed
     evidence    what the runs given show, in a few short lines; an empty list if they do not bear on the claim
     deviation   where our result or our setting differs from the claim, and why, as far as known
@@ -52,6 +52,9 @@ class Experiment:
     figure      draws them to a PNG file, if there is something to draw
     config      hyperparameters that all runs share; stored with them
     revision    raise it when the measurement changes in a way that settings and config do not show
+    page        the page that reports it: results for claims of the paper, benchmarks for what this project adds
+    prepare     work that the runs share, such as rendering; given the settings of the missing runs, it is done once,
+                before the first of them, and yields (done, total)
     """
 
     title: str
@@ -62,6 +65,8 @@ class Experiment:
     figure: Callable[[Sequence[Run], Path], None] | None = None
     config: Settings = field(default_factory=dict)
     revision: int = 1
+    page: Literal["results", "benchmarks"] = "results"
+    prepare: Callable[[Sequence[Settings]], Iterator[tuple[int, int]]] | None = None
 
     def results(self, path: Path, fresh: bool = False) -> Results:
         """The runs of this experiment in a file."""

@@ -10,6 +10,8 @@ from typing import Any
 
 from npi import __version__
 
+COMMIT_VARIABLE = "NPI_COMMIT"
+
 
 def describe_machine(device: str = "cpu") -> dict[str, Any]:
     """Processor, cores, GPU, versions and git commit, to be stored beside every measurement."""
@@ -40,7 +42,10 @@ def processor() -> str:
 
 
 def commit() -> str | None:
-    """The git commit of this source tree, with "+" if files were changed since; None outside a repository."""
+    """The git commit of this source tree, with "+" if files were changed since.
+
+    Outside a repository: what NPI_COMMIT says, so that a copy of the sources can name its commit, or None.
+    """
     here = Path(__file__).parent
     try:
         found = subprocess.run(
@@ -51,5 +56,5 @@ def commit() -> str | None:
             text=True,
         )
     except (OSError, subprocess.CalledProcessError):
-        return None
+        return os.environ.get(COMMIT_VARIABLE)
     return found.stdout.strip()

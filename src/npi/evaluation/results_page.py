@@ -1,4 +1,7 @@
-"""The results page: every claim, what we measured, and the command that measures it again."""
+"""The pages of measurements: every claim, what we measured, and the command that measures it again.
+
+Claims of the paper are on the results page, claims of this project beyond it on the benchmarks page.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Results, Run, Settings
 from npi.files import write
 
-INTRODUCTION = """# Results
+RESULTS = """# Results
 
 What the paper claims and what this project measures. `npi reproduce` writes this page from the files in
 `{folder}`. They hold every run reported here: its settings and seed, its measurements, its duration, and the machine.
@@ -22,6 +25,19 @@ In the first table, brackets are 95 % Wilson intervals over the problems of all 
 all seeds of an experiment are tested on the same problems. Further down, brackets and shaded bands run from the lowest
 to the highest seed unless stated otherwise. Lines that would overlap in a figure are drawn side by side.
 """
+
+BENCHMARKS = """# Benchmarks
+
+What this project claims beyond the paper, and what it measures. `npi reproduce` writes this page from the files in
+`{folder}`. They hold every run reported here: its settings and seed, its measurements, its duration, the machine, the
+versions and the git commit. Existing runs are reused; `--fresh` repeats them. Claims of the paper are on the
+[results page](results.md).
+
+Brackets after a number of seeds, cars or programs are 95 % Wilson intervals over these, which are independent samples;
+problems solved by one model are not.
+"""
+
+INTRODUCTIONS = {"results": RESULTS, "benchmarks": BENCHMARKS}
 
 QUICK = """# Quick runs
 
@@ -37,16 +53,19 @@ class Layout:
     scripts: Path
     results: Path
     figures: Path
-    page: Path
+    pages: Path
     quick: bool
 
     @classmethod
     def of(cls, scripts: Path, quick: bool) -> Layout:
         if quick:
             out = scripts / "quick"
-            return cls(scripts, out, out, out / "results.md", quick)
+            return cls(scripts, out, out, out, quick)
         docs = scripts.absolute().parent / "docs"
-        return cls(scripts, scripts / "results", docs / "figures", docs / "results.md", quick)
+        return cls(scripts, scripts / "results", docs / "figures", docs, quick)
+
+    def page(self, name: str) -> Path:
+        return self.pages / f"{name}.md"
 
     def results_file(self, name: str) -> Path:
         return self.results / f"{name}.json"
@@ -88,20 +107,37 @@ def check_reportable(section: Section) -> None:
         ) from error
 
 
-def write_page(layout: Layout, sections: Mapping[str, Section]) -> None:
-    """Write the page, then draw the figures. Raises ModuleNotFoundError where matplotlib is missing."""
-    write(layout.page, results_page(layout, sections).encode())
+def write_pages(layout: Layout, sections: Mapping[str, Section]) -> list[Path]:
+    """Write every page that an experiment is on, and return their paths."""
+    written = []
+    for page in INTRODUCTIONS:
+        if sections_of(page, sections):
+            write(layout.page(page), page_text(layout, page, sections).encode())
+            written.append(layout.page(page))
+    return written
+
+
+def draw_figures(layout: Layout, sections: Mapping[str, Section]) -> None:
+    """Draw the figures of all experiments. Raises ModuleNotFoundError where matplotlib is missing."""
     for name, section in sections.items():
         if section.experiment.figure is not None and section.runs:
             layout.figures.mkdir(parents=True, exist_ok=True)
             section.experiment.figure(section.runs, layout.figure(name))
 
 
-def results_page(layout: Layout, sections: Mapping[str, Section]) -> str:
-    """The page as Markdown."""
+def sections_of(page: str, sections: Mapping[str, Section]) -> dict[str, Section]:
+    """The sections on a page, in the order of their claims."""
+    found = [(name, section) for name, section in sections.items() if section.experiment.page == page]
+    return dict(sorted(found, key=lambda item: _order(item[1].experiment.claims[0].name)))
+
+
+def page_text(layout: Layout, page: str, sections: Mapping[str, Section]) -> str:
+    """A page as Markdown."""
+    on_page = sections_of(page, sections)
     folder = layout.results.relative_to(layout.scripts.parent)
-    parts = [QUICK if layout.quick else INTRODUCTION.format(folder=folder), _overview(layout, sections)]
-    for name, section in sorted(sections.items(), key=lambda item: _order(item[1].experiment.claims[0].name)):
+    introduction = QUICK if layout.quick else INTRODUCTIONS[page].format(folder=folder)
+    parts = [introduction, _overview(layout, on_page)]
+    for name, section in on_page.items():
         experiment, runs = section.experiment, section.runs
         claims = "\n".join(_describe(claim, layout.quick) for claim in experiment.claims)
         parts.append(f"## {experiment.title}\n\n{claims}\n")
@@ -110,11 +146,12 @@ def results_page(layout: Layout, sections: Mapping[str, Section]) -> str:
             continue
         parts.append(f"{experiment.report(runs).strip()}\n")
         if experiment.figure is not None:
-            parts.append(f"![{experiment.title}]({layout.figure(name).relative_to(layout.page.parent)})\n")
+            parts.append(f"![{experiment.title}]({layout.figure(name).relative_to(layout.pages)})\n")
         missing = len(section.wanted) - len(runs)
         incomplete = f" **{missing} runs are missing.**" if missing else ""
         count = f"{len(runs)} run{'s' * (len(runs) > 1)}"
-        parts.append(f"{layout.command(name)}: {count}, {_duration(runs)}, on {_machines(runs)}.{incomplete}\n")
+        made = f"{count}, {_duration(runs)}, on {_machines(runs)}; {_versions(runs)}"
+        parts.append(f"{layout.command(name)}: {made}.{incomplete}\n")
     return "\n".join(parts)
 
 
@@ -159,3 +196,10 @@ def _machines(runs: Sequence[Run]) -> str:
         cores = f"{machine['threads']} of {machine['cores']} cores a run"
         counts[f"{machine['processor']} ({cores}){gpu}, torch {machine['torch']}"] += 1
     return "; ".join(f"{name}: {count}" if len(counts) > 1 else name for name, count in counts.most_common())
+
+
+def _versions(runs: Sequence[Run]) -> str:
+    """The versions of npi and the commits that the runs were made with."""
+    versions = sorted({run.machine["npi"] for run in runs})
+    commits = sorted({run.machine["commit"] or "not recorded" for run in runs})
+    return f"npi {', '.join(versions)}, commit{'s' * (len(commits) > 1)} {', '.join(commits)}"

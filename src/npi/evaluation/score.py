@@ -93,7 +93,7 @@ def score_problems(task: Task, decider: Decider, problems: Sequence[Any], batch:
     return Score(None, len(problems), answers, traces, runaways, tuple(wrong))
 
 
-def interval(successes: int, trials: int) -> tuple[float, float]:
+def interval(successes: float, trials: int) -> tuple[float, float]:
     """The 95 % interval of a fraction: Wilson's, which holds for fractions of 0 and 1 as well."""
     if trials == 0:
         return 0.0, 1.0

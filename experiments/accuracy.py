@@ -1,0 +1,162 @@
+"""Ten seeds of addition and sorting in the paper's setting: time to learn all frames, and accuracy by size."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from statistics import median
+from typing import Any
+
+from _learners import npi_task
+from _tables import by, independent, seeds, table
+
+from npi import tasks
+from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.results import Run
+from npi.evaluation.score import score_sizes
+from npi.language.memo import Memo
+from npi.network.neural_decider import NeuralDecider
+from npi.training.config import FAST
+from npi.training.trainer import make_trainer
+
+# By task and teacher: sizes tested, and problems of each. Few of the large ones: sorting n elements takes n^2 steps.
+TESTS = {
+    ("addition", "loop"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
+    ("addition", "recursive"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
+    ("sorting", "loop"): [(1, 20), (2, 100), (20, 100), (60, 100), (100, 20)],
+    ("sorting", "recursive"): [(1, 20), (2, 100), (20, 100), (60, 100), (200, 10)],
+}
+LONGEST = 20  # size of the longest training problems, as in the paper
+
+
+def runs(quick: bool) -> list[dict[str, Any]]:
+    if quick:
+        return [{"task": "sorting", "teacher": "recursive", "longest": 3, "tests": [[2, 5], [3, 5]], "seed": 0}]
+    kinds = (
+        {"task": task, "teacher": teacher, "longest": LONGEST, "tests": [list(test) for test in tests]}
+        for (task, teacher), tests in TESTS.items()
+    )
+    return seeds(10, kinds)
+
+
+def measure(device: str, task: str, teacher: str, longest: int, tests: list[list[int]], seed: int) -> dict[str, Any]:
+    known = npi_task(task, teacher, range(1, longest + 1), tasks.find(task).examples)
+    began = time.perf_counter()
+    training = make_trainer([known], FAST, seed)
+    recorded = time.perf_counter()
+    seconds_to_learn = updates_to_learn = None
+    for metrics in training.run():
+        if metrics.learned and updates_to_learn is None:
+            seconds_to_learn, updates_to_learn = round(time.perf_counter() - recorded, 2), metrics.update
+    decider = Memo(NeuralDecider(training.ema_model, known.env))
+    scores = [score for size, problems in tests for score in score_sizes(known, decider, [size], problems)]
+    return {
+        "frames": len(training.dataset),
+        "recording_seconds": round(recorded - began, 2),
+        "seconds_to_learn": seconds_to_learn,
+        "updates_to_learn": updates_to_learn,
+        "scores": [
+            {"size": score.size, "problems": score.problems, "answers": score.answers, "traces": score.traces}
+            for score in scores
+        ],
+    }
+
+
+def kinds_of(made: Sequence[Run]) -> dict[str, list[Run]]:
+    return by(made, lambda run: f"{run.settings['task']}, {run.settings['teacher']}")
+
+
+def failing_seeds(group: Sequence[Run], index: int) -> list[int]:
+    """The seeds that fail a problem of the test with this index, in its answer or in its trace."""
+    scores = [(run.settings["seed"], run.result["scores"][index]) for run in group]
+    return sorted(seed for seed, score in scores if min(score["answers"], score["traces"]) < score["problems"])
+
+
+def not_learned(group: Sequence[Run]) -> list[int]:
+    return sorted(run.settings["seed"] for run in group if run.result["updates_to_learn"] is None)
+
+
+def all_but(group: Sequence[Run], failing: Sequence[int]) -> str:
+    """How many seeds succeed, with the interval, and which do not."""
+    but = f", not seed{'s' * (len(failing) > 1)} {', '.join(map(str, failing))}" if failing else ""
+    return independent(len(group) - len(failing), len(group)) + but
+
+
+def spread(values: Sequence[float | None]) -> str:
+    """Median and range of the known values, and how many are not known, since their run did not get there."""
+    known = sorted(value for value in values if value is not None)
+    if not known:
+        return "never"
+    never = f", {len(values) - len(known)} never" if len(known) < len(values) else ""
+    return f"{median(known):,.0f} ({known[0]:,.0f} to {known[-1]:,.0f}){never}"
+
+
+def report(made: Sequence[Run]) -> str:
+    learning = [
+        [
+            kind,
+            f"{min(run.result['frames'] for run in group):,} to {max(run.result['frames'] for run in group):,}",
+            all_but(group, not_learned(group)),
+            spread([run.result["updates_to_learn"] for run in group]),
+            spread([run.result["seconds_to_learn"] for run in group]),
+            spread([run.result["recording_seconds"] for run in group]),
+        ]
+        for kind, group in kinds_of(made).items()
+    ]
+    head = ["", "distinct frames", "seeds that learn all", "updates to it", "seconds to it", "seconds to record"]
+    return (
+        f"Trained on {tasks.find('addition').examples} (addition) and {tasks.find('sorting').examples} (sorting) "
+        f"problems of each size from 1 to {made[0].settings['longest']}, as `npi train` does. Numbers with a range are "
+        "medians over the seeds, with the lowest and the highest. Runs in parallel slow each other down; for training "
+        "times of single runs, see `speed`.\n\n"
+        f"{table(head, learning)}\n\n"
+        "Tested on corner cases (such as 999...9 + 1, numbers of different lengths, arrays that are reversed or all "
+        "equal) and on random problems. A seed counts if every answer is correct and every trace equals the teacher's. "
+        "All seeds are tested on the same problems.\n\n"
+        f"{table(['', 'size', 'problems', 'seeds without an error', 'correct answers'], tested(made))}"
+    )
+
+
+def tested(made: Sequence[Run]) -> Iterator[list[object]]:
+    for kind, group in kinds_of(made).items():
+        for index, score in enumerate(group[0].result["scores"]):
+            answers = sum(run.result["scores"][index]["answers"] for run in group)
+            total = score["problems"] * len(group)
+            seeds_right = all_but(group, failing_seeds(group, index))
+            yield [kind, f"{score['size']:,}", score["problems"], seeds_right, f"{answers:,} of {total:,}"]
+
+
+def every_size(made: Sequence[Run]) -> list[str]:
+    lines = []
+    for kind, group in kinds_of(made).items():
+        sizes = [score["size"] for score in group[0].result["scores"]]
+        perfect = [f"{size:,}" for index, size in enumerate(sizes) if not failing_seeds(group, index)]
+        others = [
+            f"{len(group) - len(failing)} at {sizes[index]:,}"
+            for index in range(len(sizes))
+            if (failing := failing_seeds(group, index))
+        ]
+        learned = f"all frames learned by {len(group) - len(not_learned(group))} of {len(group)} seeds"
+        at = f"no error by any seed at size {', '.join(perfect)}" if perfect else "errors at every size"
+        without = f"; seeds without an error: {', '.join(others)}" if others else ""
+        lines.append(f"{kind}: {learned}; {at}{without}")
+    return lines
+
+
+EXPERIMENT = Experiment(
+    "Accuracy over seeds",
+    [
+        Claim(
+            "accuracy",
+            "In the paper's setting, training learns every frame, and the program is then right at every size, for "
+            "any seed.",
+            every_size,
+        ),
+    ],
+    runs,
+    measure,
+    report,
+    config={"npi": asdict(FAST)},
+    page="benchmarks",
+)
