@@ -162,7 +162,7 @@ def compile_histories(task: Task, histories: Histories, facts: dict[str, Any] | 
     >>> table.run(pad, task.call)
     75
     >>> task.result(pad)
-    (1, 2, 3)
+    [1, 2, 3]
     """
     following: dict[int, TableState] = {}  # from the node of a history to the state after it
     entries: dict[Call, TableState] = {}
