@@ -12,10 +12,11 @@ class NotProvable(BadInput):
 class NotLearned(Exception):
     """Teaching ended with frames still wrong; nothing was written.
 
+    programs       the programs that were to be learned
     frames, wrong  how many frames there were, and how many are decided wrongly
     updates        how many updates were made
     """
 
-    def __init__(self, message: str, frames: int, wrong: int, updates: int):
+    def __init__(self, message: str, programs: tuple[str, ...], frames: int, wrong: int, updates: int):
         super().__init__(message)
-        self.frames, self.wrong, self.updates = frames, wrong, updates
+        self.programs, self.frames, self.wrong, self.updates = programs, frames, wrong, updates

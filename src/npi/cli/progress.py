@@ -60,7 +60,9 @@ def show_counts(counts: Iterable[tuple[int, int]], stage: str) -> None:
 
 
 def training_note(details: Any) -> str:
-    """The loss and the programs that are not yet right, worst first; nothing if these are no training metrics."""
+    """Of training, the loss and the programs that are not yet right, worst first; of teaching, how many frames are."""
+    if hasattr(details, "wrong"):
+        return f"{details.frames - details.wrong:,} of {details.frames:,} frames right"
     if not hasattr(details, "accuracy"):
         return ""
     wrong = sorted((accuracy, name) for name, accuracy in details.accuracy.items() if accuracy < 1)

@@ -1,6 +1,6 @@
-"""Exercises: programs of some use on the built-in environments, to be taught to a trained model by rows of memory.
+"""Exercises: small useful programs on the built-in environments, to measure what a trained model can be taught.
 
-Each is a task of its own, so that it can be judged on problems it was not taught with.
+Each is a task of its own with an independent answer, so that it can be tested on problems it was not taught with.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from npi.tasks.addition import BLANK, FIRST, MOVE, OUT, SECOND, WRITE, AdditionP
 from npi.tasks.cars import DOWN, LEFT, RIGHT, UP, CarProblem, CarScene
 from npi.tasks.sorting import POINTER1, POINTER2, SWAP, SortingPad
 
-# On the sorting pad
+# Programs on the sorting pad
 
 
 @program
@@ -56,7 +56,7 @@ def dbubble(pad: SortingPad) -> None:
 
 @program
 def dsort(pad: SortingPad) -> None:
-    """From the largest down."""
+    """Sort in descending order."""
     if not pad.observe().end3:
         dbubble(pad)
         sorting.reset_recursive(pad)
@@ -73,17 +73,17 @@ def carry_on(pad: SortingPad) -> None:
 
 @program
 def rotate(pad: SortingPad) -> None:
-    """The first element goes to the end."""
+    """Move the first element to the end."""
     act(pad, MOVE, POINTER2, RIGHT)
     carry_on(pad)
 
 
-# On the addition pad
+# Programs on the addition pad
 
 
 @program
 def copy(pad: AdditionPad) -> None:
-    """The first number, to the output."""
+    """Copy the first number to the output."""
     digit = pad.observe().first
     if digit != BLANK:
         act(pad, WRITE, OUT, digit)
@@ -99,7 +99,7 @@ def addone(pad: AdditionPad) -> None:
 
 @program
 def countdown(pad: AdditionPad) -> None:
-    """The last digit of the first number, down to 0."""
+    """Count the last digit of the first number down to 0."""
     digit = pad.observe().first
     if digit not in (0, BLANK):
         act(pad, WRITE, FIRST, digit - 1)
@@ -108,14 +108,14 @@ def countdown(pad: AdditionPad) -> None:
 
 @program
 def nines(pad: AdditionPad) -> None:
-    """As many nines as the second number has digits."""
+    """Write as many nines as the second number has digits."""
     if pad.observe().second != BLANK:
         act(pad, WRITE, OUT, 9)
         addition.lshift(pad)
         nines(pad)
 
 
-# On the scene of a car
+# Programs on the car scene
 
 
 @program
@@ -155,14 +155,14 @@ def rmirror(scene: CarScene) -> None:
 
 @program
 def mirror(scene: CarScene) -> None:
-    """To the azimuth on the other side of the car from the target's."""
+    """Go to the azimuth opposite to the target's: the same angle, to the other side of the car."""
     lmirror(scene)
     rmirror(scene)
 
 
 @program
 def tour(scene: CarScene) -> None:
-    """To the side, then to the target."""
+    """Go to the side of the car, then to the target."""
     side(scene)
     cars.goto_recursive(scene)
 
@@ -175,7 +175,9 @@ def _elevation(degrees: int) -> Callable[[CarProblem], Pose]:
     return lambda problem: problem.start._replace(elevation=degrees)
 
 
-def _task(base: Task, main: Program, answer: Callable[[Any], Any], result: Callable[[Any], Any] | None = None) -> Task:
+def _exercise(
+    base: Task, main: Program, answer: Callable[[Any], Any], result: Callable[[Any], Any] | None = None
+) -> Task:
     return replace(
         base,
         name=main.name,
@@ -191,18 +193,18 @@ def _task(base: Task, main: Program, answer: Callable[[Any], Any], result: Calla
 _sorting, _addition, _cars = sorting.recursive, addition.recursive, cars.recursive
 EXERCISES: tuple[Task, ...] = (
     replace(maximum.recursive, name="MAX"),
-    _task(_sorting, minimum, min, maximum.result),
-    _task(_sorting, maximum.rjmp_recursive, lambda problem: True, lambda pad: pad.array.at_last(POINTER1)),
-    _task(_sorting, ljmp, lambda problem: True, lambda pad: pad.array.at_start(POINTER1)),
-    _task(_sorting, dsort, lambda problem: sorted(problem, reverse=True)),
-    _task(_sorting, rotate, lambda problem: [*problem[1:], problem[0]]),
-    _task(_addition, copy, lambda problem: problem[0].lstrip("0") or "0"),
-    _task(_addition, addone, lambda problem: addition.answer((problem[0], problem[1][:-1] + "1"))),
-    _task(_addition, countdown, lambda problem: "0", lambda pad: str(pad.rows[FIRST].contents()[-1])),
-    _task(_addition, nines, lambda problem: "9" * len(problem[1])),
-    _task(_cars, above, _elevation(60)),
-    _task(_cars, ground, _elevation(0)),
-    _task(_cars, side, _azimuth(75)),
-    _task(_cars, mirror, lambda problem: problem.start._replace(azimuth=-problem.target.azimuth)),
-    _task(_cars, tour, lambda problem: problem.target),
+    _exercise(_sorting, minimum, min, maximum.result),
+    _exercise(_sorting, maximum.rjmp_recursive, lambda problem: True, lambda pad: pad.array.at_last(POINTER1)),
+    _exercise(_sorting, ljmp, lambda problem: True, lambda pad: pad.array.at_start(POINTER1)),
+    _exercise(_sorting, dsort, lambda problem: sorted(problem, reverse=True)),
+    _exercise(_sorting, rotate, lambda problem: [*problem[1:], problem[0]]),
+    _exercise(_addition, copy, lambda problem: problem[0].lstrip("0") or "0"),
+    _exercise(_addition, addone, lambda problem: addition.answer((problem[0], problem[1][:-1] + "1"))),
+    _exercise(_addition, countdown, lambda problem: "0", lambda pad: str(pad.rows[FIRST].contents()[-1])),
+    _exercise(_addition, nines, lambda problem: "9" * len(problem[1])),
+    _exercise(_cars, above, _elevation(60)),
+    _exercise(_cars, ground, _elevation(0)),
+    _exercise(_cars, side, _azimuth(75)),
+    _exercise(_cars, mirror, lambda problem: problem.start._replace(azimuth=-problem.target.azimuth)),
+    _exercise(_cars, tour, lambda problem: problem.target),
 )

@@ -1,6 +1,7 @@
-"""Domain randomisation: a picture as it might have looked elsewhere, with what it shows unchanged.
+"""Image augmentation: random background, colours, contrast, scale, position, blur and noise; the pose stays the same.
 
-Surroundings, colours, contrast, size, place, blur and noise vary; the pose does not. Axes: I pictures, H their side.
+All strengths were chosen by experiment on rendered cars; with stronger ones the pose was recognised less often
+(docs/LOG.md). Axes: I images, H their side.
 """
 
 from __future__ import annotations
@@ -11,46 +12,54 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, grid_sample
 
-SIZE = (0.92, 1.1)  # how much smaller or larger than it was
-SHIFT = 0.09  # how far from its place, as a share of half the picture
-GRAINS = 16  # distinct pictures of noise in one call
+BACKGROUND_PROBABILITY = 0.5  # of a new background: a vertical gradient between two random colours
+COLOUR_PROBABILITY = 0.7  # of mixing the colour channels
+COLOUR_MIXING = 0.15  # standard deviation of the mixing matrix around the identity
+CONTRAST = (0.7, 1.2)  # range of the factor on colours
+BRIGHTNESS = (0.4, 0.6)  # range to which a medium value of a channel, 0.5, is moved
+SCALE = (0.92, 1.1)  # range of the factor on the object's size
+MAX_SHIFT = 0.09  # how far the image is moved at most, as a fraction of half its side
+BLUR_PROBABILITY = 0.15
+MAX_NOISE = 0.04  # standard deviation at most
+NOISE_IMAGES = 16  # distinct images of noise in one call: drawing noise for every image would take long
 
 
-def augment(pictures: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[Tensor, "I 3 H H"]:
-    """Every picture in a way of its own. Most of the time goes into moving pixels, so each step touches few of them."""
-    count, side, device = len(pictures), pictures.shape[-1], pictures.device
+def augment(images: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[Tensor, "I 3 H H"]:
+    """RGB images in 0 to 1, each augmented independently. Moving pixels takes the time, so each step touches few."""
+    count, side, device = len(images), images.shape[-1], images.device
 
     def tensor(values: np.ndarray) -> Tensor:
         return torch.from_numpy(values.astype(np.float32)).to(device)
 
-    def some(share: float) -> Tensor:
-        return torch.from_numpy(np.nonzero(rng.random(count) < share)[0]).to(device)
+    def random_subset(probability: float) -> Tensor:
+        return torch.from_numpy(np.nonzero(rng.random(count) < probability)[0]).to(device)
 
-    shown = pictures[:, :3].float().div_(255)
-    elsewhere = some(0.5)
-    alpha = pictures[elsewhere, 3:].float().div_(255)
+    augmented = images[:, :3].float().div_(255)
+    replaced = random_subset(BACKGROUND_PROBABILITY)
+    alpha = images[replaced, 3:].float().div_(255)
     height = torch.linspace(0, 1, side, device=device)[:, None]
-    top, bottom = tensor(rng.random((2, len(elsewhere), 3, 1, 1)))
-    surroundings = torch.lerp(top, bottom, height).expand(-1, -1, -1, side)
-    shown[elsewhere] = torch.lerp(surroundings, shown[elsewhere], alpha)
+    top, bottom = tensor(rng.random((2, len(replaced), 3, 1, 1)))
+    background = torch.lerp(top, bottom, height).expand(-1, -1, -1, side)
+    augmented[replaced] = torch.lerp(background, augmented[replaced], alpha)
 
-    mixing = np.eye(3) + 0.15 * rng.standard_normal((count, 3, 3)) * (rng.random((count, 1, 1)) < 0.7)
-    contrast = rng.uniform(0.7, 1.2, (count, 1, 1))
-    brightness = rng.uniform(0.4, 0.6, (count, 3, 1)) - 0.5 * contrast
-    shown = torch.baddbmm(tensor(brightness), tensor(contrast * mixing), shown.flatten(2)).view_as(shown)
+    mixed = rng.standard_normal((count, 3, 3)) * (rng.random((count, 1, 1)) < COLOUR_PROBABILITY)
+    mixing = np.eye(3) + COLOUR_MIXING * mixed
+    contrast = rng.uniform(*CONTRAST, (count, 1, 1))
+    brightness = rng.uniform(*BRIGHTNESS, (count, 3, 1)) - 0.5 * contrast
+    augmented = torch.baddbmm(tensor(brightness), tensor(contrast * mixing), augmented.flatten(2)).view_as(augmented)
 
     line = (torch.arange(side, device=device) + 0.5) * 2 / side - 1
-    places = torch.stack(torch.meshgrid(line, line, indexing="xy"), -1)
-    size, shift = rng.uniform(*SIZE, (count, 1, 1, 1)), rng.uniform(-SHIFT, SHIFT, (count, 1, 1, 2))
-    places = places / tensor(size) + tensor(shift)
-    shown = grid_sample(shown, places, padding_mode="border", align_corners=False)  # more of the same at the edges
+    grid = torch.stack(torch.meshgrid(line, line, indexing="xy"), -1)
+    scale, shift = rng.uniform(*SCALE, (count, 1, 1, 1)), rng.uniform(-MAX_SHIFT, MAX_SHIFT, (count, 1, 1, 2))
+    grid = grid / tensor(scale) + tensor(shift)
+    augmented = grid_sample(augmented, grid, padding_mode="border", align_corners=False)
 
-    blurred = some(0.15)
-    shown[blurred] = avg_pool2d(shown[blurred], 3, stride=1, padding=1, count_include_pad=False)
-    seed = int(rng.integers(2**62))
-    grain = torch.randn(GRAINS, *shown.shape[1:], generator=torch.Generator(device).manual_seed(seed), device=device)
-    amounts = tensor(rng.uniform(0, 0.04, (count, 1, 1, 1)))
-    for start in range(0, count, GRAINS):
-        part = shown[start : start + GRAINS]
-        part.addcmul_(grain[: len(part)], amounts[start : start + GRAINS])
-    return shown
+    blurred = random_subset(BLUR_PROBABILITY)
+    augmented[blurred] = avg_pool2d(augmented[blurred], 3, stride=1, padding=1, count_include_pad=False)
+    generator = torch.Generator(device).manual_seed(int(rng.integers(2**62)))
+    noise = torch.randn(NOISE_IMAGES, *augmented.shape[1:], generator=generator, device=device)
+    strength = tensor(rng.uniform(0, MAX_NOISE, (count, 1, 1, 1)))
+    for start in range(0, count, NOISE_IMAGES):
+        part = augmented[start : start + NOISE_IMAGES]
+        part.addcmul_(noise[: len(part)], strength[start : start + NOISE_IMAGES])
+    return augmented

@@ -1,9 +1,13 @@
-"""Inventing practice programs: as many new ones as are wanted, at once, each with a frame of its own.
+"""Sampling practice programs as tensors: any number of new ones at once, each with one frame.
 
-A frame takes the observations of a walk. Its orders are those of that walk, so that what is seen follows from what is
-done, or any others. By which check it chose its way, and what it would have done on the other, is invented to fit.
+A frame takes its observations from a recorded rollout, so no environment runs here. The program's instructions are
+those of the rollout, so that observations follow from actions, or random others. Its conditions and the branch that is
+not taken are chosen to fit: at the observation where the program branches, the conditions select the branch taken.
 
-Axes: J programs, W walks, T time steps of a walk, O orders, A arguments, C checks, V values of a field, F fields.
+A program has three sections: the prefix, the branch taken if the conditions hold, and the else branch.
+
+Axes: J programs, R rollouts, T observations of a rollout, O instructions, A arguments, C conditions, V values of a
+field, F observed numbers.
 """
 
 from __future__ import annotations
@@ -16,36 +20,49 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from npi.network.model import ModelConfig
-from npi.training.practice import BOTH, EARLY, FIRST, MOST, OTHERWISE, Condition, FieldArgument, Instruction, Rollout
+from npi.training.practice_program import (
+    ELSE_LENGTHS,
+    MAX_BRANCH_INSTRUCTIONS,
+    MAX_INSTRUCTIONS,
+    PREFIX_PROBABILITY,
+    TWO_CONDITIONS_PROBABILITY,
+    Condition,
+    FieldArgument,
+    Instruction,
+    Rollout,
+)
 
-FAITHFUL = 0.5  # share of the frames whose orders are those of the walk
-COPYING = 0.2  # share of the other orders that read arguments off the observation, which takes longest to learn
-TRIES = 8  # checks drawn for a choice, of which one is taken that makes both ways as likely
-PLACES = 3  # where orders stand: before the choice, on the way if the check holds, on the other way
-SEQUENCE, CHOICE, LOOP = range(3)
+# Chosen by experiment (docs/LOG.md).
+ROLLOUT_PROBABILITY = 0.5  # that a frame has the instructions of its rollout
+COPYING_PROBABILITY = 0.2  # that any other instruction copies an argument from a field: the slowest to learn
+CONDITION_CANDIDATES = 8  # conditions sampled for a program; one is taken that makes both branches equally likely
+
+SECTIONS = 3
+PREFIX, THEN, ELSE = range(SECTIONS)
+SEQUENCE, BRANCH, LOOP = range(3)  # kinds of programs, equally likely
 
 
 class InstructionTensors(NamedTuple):
-    """Orders as tensors: the row of the program, and of each argument the value or the field it is read off, if any."""
+    """Instructions: the memory row of the program, and each argument's value, or the field it is copied from."""
 
     program: Int[Tensor, " O"]
     value: Int[Tensor, "O A"]
-    field: Int[Tensor, "O A"]  # -1: none
+    field: Int[Tensor, "O A"]  # -1: not copied
     shift: Int[Tensor, "O A"]
 
     @staticmethod
-    def of(orders: Sequence[Instruction], row: dict[str, int]) -> InstructionTensors:
-        copies = [[arg if isinstance(arg, FieldArgument) else None for arg in order.args] for order in orders]
+    def of(instructions: Sequence[Instruction], row: dict[str, int]) -> InstructionTensors:
+        copied = [[arg if isinstance(arg, FieldArgument) else None for arg in one.args] for one in instructions]
         return InstructionTensors(
-            torch.tensor([row[order.program] for order in orders]),
-            torch.tensor([[0 if isinstance(arg, FieldArgument) else arg for arg in order.args] for order in orders]),
-            torch.tensor([[-1 if copy is None else copy.field for copy in args] for args in copies]),
-            torch.tensor([[0 if copy is None else copy.shift for copy in args] for args in copies]),
+            torch.tensor([row[one.program] for one in instructions]),
+            torch.tensor([[0 if isinstance(arg, FieldArgument) else arg for arg in one.args] for one in instructions]),
+            torch.tensor([[-1 if arg is None else arg.field for arg in args] for args in copied]),
+            torch.tensor([[0 if arg is None else arg.shift for arg in args] for args in copied]),
         )
 
 
 class ConditionTensors(NamedTuple):
-    """Checks as tensors."""
+    """Conditions; the parts are those of `Condition`."""
 
     field: Int[Tensor, " C"]
     values: Bool[Tensor, "C V"]
@@ -53,114 +70,123 @@ class ConditionTensors(NamedTuple):
     equal: Bool[Tensor, " C"]
 
     @staticmethod
-    def of(checks: Sequence[Condition], values: int) -> ConditionTensors:
+    def of(conditions: Sequence[Condition], values: int) -> ConditionTensors:
         return ConditionTensors(
-            torch.tensor([check.field for check in checks]),
-            torch.tensor([[value in check.values for value in range(values)] for check in checks]),
-            torch.tensor([-1 if check.other is None else check.other for check in checks]),
-            torch.tensor([check.equal for check in checks]),
+            torch.tensor([condition.field for condition in conditions]),
+            torch.tensor([[value in condition.values for value in range(values)] for condition in conditions]),
+            torch.tensor([-1 if condition.other is None else condition.other for condition in conditions]),
+            torch.tensor([condition.equal for condition in conditions]),
         )
 
     def hold(self, which: Int[Tensor, "J _"], observation: Int[Tensor, "J F"]) -> Bool[Tensor, "J _"]:
-        """Which of some checks hold where this is seen."""
+        """Whether each program's conditions, given by index, hold at its observation."""
         value, other = (observation.gather(1, field[which].clamp_min(0)) for field in (self.field, self.other))
         compared = torch.where(self.equal[which], value == other, value < other)
         return torch.where(self.other[which] < 0, self.values[which, value], compared)
 
 
 class RolloutTensors(NamedTuple):
-    """What practice has of one environment: walks, and what they are made of."""
+    """The rollouts of one environment, with their instructions and conditions: what practice programs are made of."""
 
     env: str
-    numbers: int  # of an observation, the captions of a picture left out
-    sizes: Int[Tensor, " F"]  # how many values each field has
-    observation: Int[Tensor, "W T F"]  # T: one more than the orders of a walk
-    orders: InstructionTensors  # those of each walk, in order; then a call of itself
-    copying: Int[Tensor, " _"]  # those that read arguments off the observation
-    checks: ConditionTensors
+    field_count: int  # observed numbers that are fields; the rest are auxiliary labels of the image
+    sizes: Int[Tensor, " F"]  # how many values each observed number has
+    observations: Int[Tensor, "R T F"]  # T: one more than a rollout has instructions
+    instructions: InstructionTensors  # those of each rollout, in order; last, a call of the program itself
+    copying: Int[Tensor, " _"]  # indices of the instructions that copy an argument from a field
+    conditions: ConditionTensors
 
     @staticmethod
-    def of(walks: Sequence[Rollout], config: ModelConfig, row: dict[str, int], device: torch.device) -> RolloutTensors:
-        env = walks[0].env
-        itself = Instruction("", (0,) * len(config.argument_sizes))
-        orders = InstructionTensors.of([*(order for walk in walks for order in walk.orders), itself], row)
-        checks = ConditionTensors.of([walk.check for walk in walks], max(sizes_of(config, env)))
+    def of(
+        rollouts: Sequence[Rollout], config: ModelConfig, row: dict[str, int], device: torch.device
+    ) -> RolloutTensors:
+        env = rollouts[0].env
+        call_of_itself = Instruction("", (0,) * len(config.argument_sizes))
+        instructions = InstructionTensors.of(
+            [*(one for rollout in rollouts for one in rollout.instructions), call_of_itself], row
+        )
+        sizes = observed_sizes(config, env)
+        conditions = ConditionTensors.of([rollout.condition for rollout in rollouts], max(sizes))
         return RolloutTensors(
             env,
             len(config.fields[env]),
-            torch.tensor(sizes_of(config, env), device=device),
-            torch.tensor([walk.observation for walk in walks], device=device),
-            InstructionTensors(*(part.to(device) for part in orders)),
-            torch.nonzero((orders.field >= 0).any(1))[:, 0].to(device),
-            ConditionTensors(*(part.to(device) for part in checks)),
+            torch.tensor(sizes, device=device),
+            torch.tensor([rollout.observations for rollout in rollouts], device=device),
+            InstructionTensors(*(part.to(device) for part in instructions)),
+            torch.nonzero((instructions.field >= 0).any(1))[:, 0].to(device),
+            ConditionTensors(*(part.to(device) for part in conditions)),
         )
 
 
 class PracticeBatch(NamedTuple):
-    """Programs of one environment, each with a frame of its own: a row of each tensor is one."""
+    """Practice programs of one environment, one row of each tensor for each program and its frame."""
 
-    ground: RolloutTensors
-    walk: Int[Tensor, " J"]
-    orders: Int[Tensor, "J 3 4"]  # at a place, in order: which of the ground's orders
-    counts: Int[Tensor, "J 3"]  # how many of them there are at each place
-    checks: Int[Tensor, "J 2"]  # which of the ground's checks
-    asked: Int[Tensor, " J"]  # how many of them there are; 0: it makes no choice
-    way: Int[Tensor, " J"]  # the place of the way gone
+    source: RolloutTensors
+    rollout: Int[Tensor, " J"]
+    instructions: Int[Tensor, "J 3 4"]  # of each section, in order, as indices into `source.instructions`
+    counts: Int[Tensor, "J 3"]  # how many of them each section has
+    conditions: Int[Tensor, "J 2"]  # indices into `source.conditions`
+    condition_count: Int[Tensor, " J"]  # how many of them the program has; 0: it does not branch
+    branch: Int[Tensor, " J"]  # the branch taken: THEN or ELSE
 
     def step(self, time: int) -> tuple[Int[Tensor, " J"], Bool[Tensor, " J"]]:
-        """Which order each gives at a time, and whether it does."""
-        first = self.counts[:, 0]
-        before = first > time
-        place = torch.where(before, 0, self.way)[:, None]
-        index = torch.where(before, time, time - first)
-        gives = (index < self.counts.gather(1, place)[:, 0]) & (before | (self.asked > 0))
-        index = place * FIRST + index.clamp_max(FIRST - 1)[:, None]
-        return self.orders.flatten(1).gather(1, index)[:, 0], gives
+        """The instruction of each program at a time step, and whether it has one or returns."""
+        prefix = self.counts[:, PREFIX]
+        in_prefix = prefix > time
+        section = torch.where(in_prefix, PREFIX, self.branch)[:, None]
+        index = torch.where(in_prefix, time, time - prefix)
+        calls = (index < self.counts.gather(1, section)[:, 0]) & (in_prefix | (self.condition_count > 0))
+        index = section * MAX_INSTRUCTIONS + index.clamp_max(MAX_INSTRUCTIONS - 1)[:, None]
+        return self.instructions.flatten(1).gather(1, index)[:, 0], calls
 
 
-def invent(ground: RolloutTensors, count: int, generator: torch.Generator) -> PracticeBatch:
-    """New programs, in the shares in which `ProgramSampler.draw` makes them."""
-    device = ground.observation.device
+def sample_programs(source: RolloutTensors, count: int, generator: torch.Generator) -> PracticeBatch:
+    """New practice programs, shaped as `ProgramSampler.propose` shapes them, each with one frame."""
+    device = source.observations.device
 
     def below(limit: int, *shape: int) -> Tensor:
         return torch.randint(limit, shape or (count,), generator=generator, device=device)
 
-    def often(share: float, *shape: int) -> Tensor:
-        return torch.rand(*shape or (count,), generator=generator, device=device) < share
+    def chance(probability: float, *shape: int) -> Tensor:
+        return torch.rand(*shape or (count,), generator=generator, device=device) < probability
 
-    kind, walk = below(3), below(len(ground.observation))
-    chooses, loops = kind != SEQUENCE, kind == LOOP
-    first = torch.where(chooses, often(EARLY).long(), 1 + below(FIRST))
-    otherwise = torch.tensor(OTHERWISE, device=device)[below(len(OTHERWISE))]
-    given = torch.stack([first, (1 + below(MOST)) * chooses, otherwise * chooses], 1)
-    itself = len(ground.orders.program) - 1
-    orders = below(itself, count, PLACES, FIRST)
-    if len(ground.copying):
-        orders = torch.where(
-            often(COPYING, *orders.shape), ground.copying[below(len(ground.copying), *orders.shape)], orders
+    kind, rollout = below(3), below(len(source.observations))
+    branches, loops = kind != SEQUENCE, kind == LOOP
+    prefix = torch.where(branches, chance(PREFIX_PROBABILITY).long(), 1 + below(MAX_INSTRUCTIONS))
+    else_length = torch.tensor(ELSE_LENGTHS, device=device)[below(len(ELSE_LENGTHS))]
+    lengths = torch.stack([prefix, (1 + below(MAX_BRANCH_INSTRUCTIONS)) * branches, else_length * branches], 1)
+    call_of_itself = len(source.instructions.program) - 1
+    instructions = below(call_of_itself, count, SECTIONS, MAX_INSTRUCTIONS)
+    if len(source.copying):
+        copying = chance(COPYING_PROBABILITY, *instructions.shape)
+        instructions = torch.where(
+            copying, source.copying[below(len(source.copying), *instructions.shape)], instructions
         )
-    counts = given.clone()
-    counts[:, 1] += loops
-    index = torch.arange(FIRST, device=device)
-    orders[:, 1] = torch.where(loops[:, None] & (index == given[:, 1:2]), itself, orders[:, 1])
+    counts = lengths.clone()
+    counts[:, THEN] += loops
+    index = torch.arange(MAX_INSTRUCTIONS, device=device)
+    ends_loop = loops[:, None] & (index == lengths[:, THEN, None])
+    instructions[:, THEN] = torch.where(ends_loop, call_of_itself, instructions[:, THEN])
 
-    asked = torch.where(chooses, 1 + often(BOTH).long(), 0)
-    checks = below(len(ground.checks.field), count, TRIES, 2)
-    held = ground.checks.hold(checks.flatten(1), ground.observation[walk, first]).view_as(checks)
-    held = held[..., 0] & (held[..., 1] | (asked < 2)[:, None])
-    taken = (held == often(0.5)[:, None]).long().argmax(1, keepdim=True)
-    way = torch.where(held.gather(1, taken)[:, 0], 1, 2)
+    condition_count = torch.where(branches, 1 + chance(TWO_CONDITIONS_PROBABILITY).long(), 0)
+    candidates = below(len(source.conditions.field), count, CONDITION_CANDIDATES, 2)
+    held = source.conditions.hold(candidates.flatten(1), source.observations[rollout, prefix]).view_as(candidates)
+    held = held[..., 0] & (held[..., 1] | (condition_count < 2)[:, None])
+    chosen = (held == chance(0.5)[:, None]).long().argmax(1, keepdim=True)
+    branch = torch.where(held.gather(1, chosen)[:, 0], THEN, ELSE)
 
-    faithful = often(FAITHFUL)[:, None]
-    walked = walk[:, None] * FIRST + index
-    orders[:, 0] = torch.where(faithful & (index < first[:, None]), walked, orders[:, 0])
-    for place in range(1, PLACES):
-        there = faithful & (way == place)[:, None] & (index < given[:, place, None])
-        orders[:, place] = torch.where(there, walked + first[:, None], orders[:, place])
-    chosen = checks.gather(1, taken[..., None].expand(-1, 1, 2))[:, 0]
-    return PracticeBatch(ground, walk, orders, counts, chosen, asked, way)
+    # With the instructions of the rollout, those of the prefix come first and those of the branch taken follow.
+    as_rolled_out = chance(ROLLOUT_PROBABILITY)[:, None]
+    rolled_out = rollout[:, None] * MAX_INSTRUCTIONS + index
+    in_prefix = as_rolled_out & (index < prefix[:, None])
+    instructions[:, PREFIX] = torch.where(in_prefix, rolled_out, instructions[:, PREFIX])
+    for section in (THEN, ELSE):
+        taken = as_rolled_out & (branch == section)[:, None] & (index < lengths[:, section, None])
+        instructions[:, section] = torch.where(taken, rolled_out + prefix[:, None], instructions[:, section])
+    conditions = candidates.gather(1, chosen[..., None].expand(-1, 1, 2))[:, 0]
+    return PracticeBatch(source, rollout, instructions, counts, conditions, condition_count, branch)
 
 
-def sizes_of(config: ModelConfig, env: str) -> list[int]:
-    """How many values each number has that is seen in an environment."""
+def observed_sizes(config: ModelConfig, env: str) -> list[int]:
+    """How many values each observed number of an environment has: fields, then auxiliary labels."""
     return [*config.fields[env].values(), *config.label_sizes.get(env, ())]

@@ -1,12 +1,12 @@
-"""Practice as part of training: rows of memory for invented programs, and what a model makes of them.
+"""Practice in training: memory rows for sampled programs, and the model's logits on their frames.
 
-The embedding of such a program is put together from its features, each a learned vector, so the core must learn what
-the parts of a program mean, and how they go together. Its key is drawn at random, and told to whoever calls it.
-Embeddings are moved a little at random, so that what is near one means the same, and one for a new program can be
-found by gradient descent (teaching.py). All of this is dropped when training ends: what stays is a core that can be
-told by a row what to do.
+The embedding of a practice program is a sum of learned feature vectors, one for each part of the program, so the core
+must learn what the parts mean and how they combine. Its key is random; a program that calls itself or another practice
+program has that key in its embedding, through a learned projection. Noise on the embeddings makes nearby embeddings
+mean the same, so that gradient descent can find the embedding of a new program (row_trainer.py). All of this is dropped
+after training: what stays is a core that runs what an embedding describes.
 
-Axes as in invention.py, with J frames, R rows, K width of a key, P of an embedding, S steps, D width of a state
+Axes as in practice_batch.py, with J frames, R rows, K width of a key, P of an embedding, S steps, D width of a state
 encoding.
 """
 
@@ -23,180 +23,205 @@ from torch.nn.functional import embedding, one_hot
 from npi.network.decision import Logits
 from npi.network.model import NPI, EmbeddingPrior
 from npi.training.dataset import Batch
-from npi.training.practice import ANOTHER, FIRST, Rollout
-from npi.training.practice_batch import PLACES, PracticeBatch, RolloutTensors, invent
+from npi.training.practice_batch import PREFIX, SECTIONS, PracticeBatch, RolloutTensors, sample_programs
+from npi.training.practice_program import MAX_INSTRUCTIONS, OTHER_PROGRAM, Rollout
 
-NOISE = 0.15  # how far embeddings are moved
-SPREAD = 0.3  # of the vector of a feature, at first
-HASTE = 5.0  # how much faster than the rest these vectors are learned: each is needed now and then only
-STRANGERS = 6  # keys of other programs from which one that is called must be told apart
-DOUBT = 0.3  # share of the pictures of which is said what is to be said, but not with certainty
-PRIOR = 8192  # programs from which is learned what embeddings are like
+# Chosen by experiment (docs/LOG.md).
+EMBEDDING_NOISE = 0.15  # standard deviation of the noise on embeddings; 0.05 made no difference
+FEATURE_INIT_STD = 0.3  # of the feature vectors at first
+FEATURE_LR_FACTOR = 5.0  # feature vectors learn this much faster than the rest, as each is used in few programs only
+NEGATIVE_KEYS = 6  # keys of other practice programs that a called one competes with; thousands were too hard to learn
+LABEL_BLUR = 0.3  # fraction of auxiliary labels blurred towards a neighbouring class
+MAX_BLUR = 0.45  # weight of the neighbouring class at most: below 1/2, so that the true class stays the likeliest
+
+PRIOR_PROGRAMS = 8192  # sampled to fit the prior: many more than an embedding has dimensions
 
 
-class Rows(NamedTuple):
-    """Rows of memory of practice programs."""
+class PracticeRows(NamedTuple):
+    """Memory rows of practice programs."""
 
     keys: Float[Tensor, "R K"]
-    others: Float[Tensor, "R K"]  # of the other program that each calls, if it calls any
+    other_keys: Float[Tensor, "R K"]  # the key of the other practice program that each may call
     embeddings: Float[Tensor, "R P"]
 
 
 class PracticeMemory(nn.Module):
-    """Practice: what programs are made of, and the vectors of their features."""
+    """Samples practice programs, and holds the feature vectors from which their embeddings are made.
 
-    def __init__(self, model: NPI, walks: Sequence[Rollout], device: str | torch.device = "cpu"):
+    A feature is one part of a program in its place, such as "the second instruction of the prefix calls LSHIFT". The
+    features are numbered in blocks, one for each kind of part; `first_feature` is where each block begins. Feature 0 is
+    padding.
+    """
+
+    def __init__(self, model: NPI, rollouts: Sequence[Rollout], device: str | torch.device = "cpu"):
         super().__init__()
         config = model.config
-        self.own = len(model.programs)
-        self.itself, self.another = self.own, self.own + 1
-        row = {name: index for index, name in enumerate([*model.programs, "", ANOTHER])}
-        self.slots, self.widest = len(config.argument_sizes), max(config.argument_sizes)
-        self.numbered = 1  # 0: none
-        self.bases: dict[str | tuple[str, str], int] = {}
-        places = PLACES * FIRST
-        self.reserve("orders", PLACES * (FIRST + 1))
-        self.reserve("program", places * (self.own + 2))
-        self.reserve("argument", places * self.slots * self.widest)
-        self.reserve("checks", 3)
-        self.grounds: list[RolloutTensors] = []
-        for env in dict.fromkeys(walk.env for walk in walks):
-            mine = [walk for walk in walks if walk.env == env]
-            ground = RolloutTensors.of(mine, config, row, torch.device(device))
-            fields, values = len(ground.sizes), ground.checks.values.shape[1]
-            self.grounds.append(ground)
-            self.reserve(("copy", env), places * self.slots * fields * 3)
-            self.reserve(("field", env), 2 * fields)
-            self.reserve(("value", env), 2 * fields * values)
-            self.reserve(("fields", env), 2 * fields * fields * 2)
-        self.parts = nn.Parameter(torch.randn(self.numbered, config.embedding_width) * SPREAD / HASTE)
-        self.told_itself = nn.Linear(config.key_width, config.embedding_width, bias=False)
-        self.told_another = nn.Linear(config.key_width, config.embedding_width, bias=False)
+        self.program_count = len(model.programs)
+        self.self_row, self.other_row = self.program_count, self.program_count + 1
+        row = {name: index for index, name in enumerate([*model.programs, "", OTHER_PROGRAM])}
+        self.argument_count, self.argument_values = len(config.argument_sizes), max(config.argument_sizes)
+        self.feature_count = 1
+        self.first_feature: dict[str | tuple[str, str], int] = {}
+        places = SECTIONS * MAX_INSTRUCTIONS
+        self.add_features("counts", SECTIONS * (MAX_INSTRUCTIONS + 1))
+        self.add_features("program", places * (self.program_count + 2))
+        self.add_features("argument", places * self.argument_count * self.argument_values)
+        self.add_features("condition count", 3)
+        self.sources: list[RolloutTensors] = []
+        for env in dict.fromkeys(rollout.env for rollout in rollouts):
+            mine = [rollout for rollout in rollouts if rollout.env == env]
+            source = RolloutTensors.of(mine, config, row, torch.device(device))
+            fields, values = len(source.sizes), source.conditions.values.shape[1]
+            self.sources.append(source)
+            self.add_features(("copied argument", env), places * self.argument_count * fields * 3)  # shift -1, 0 or 1
+            self.add_features(("tested field", env), 2 * fields)
+            self.add_features(("tested value", env), 2 * fields * values)
+            self.add_features(("compared fields", env), 2 * fields * fields * 2)  # less, or equal
+        # Adam moves every weight by about the learning rate, so vectors stored smaller by a factor learn faster by it.
+        vectors = torch.randn(self.feature_count, config.embedding_width) * FEATURE_INIT_STD / FEATURE_LR_FACTOR
+        self.feature_vectors = nn.Parameter(vectors)
+        self.project_own_key = nn.Linear(config.key_width, config.embedding_width, bias=False)
+        self.project_other_key = nn.Linear(config.key_width, config.embedding_width, bias=False)
         self.to(device)
 
-    def reserve(self, kind: str | tuple[str, str], count: int) -> None:
-        self.bases[kind] = self.numbered
-        self.numbered += count
+    def add_features(self, kind: str | tuple[str, str], count: int) -> None:
+        self.first_feature[kind] = self.feature_count
+        self.feature_count += count
 
-    def features(self, made: PracticeBatch) -> Int[Tensor, "J _"]:
-        """All that each program is made of, each part with its place, by number: other features, another program."""
-        ground, env = made.ground, made.ground.env
-        fields, values = len(ground.sizes), ground.checks.values.shape[1]
-        device = ground.sizes.device
-        place, index = torch.arange(PLACES, device=device), torch.arange(FIRST, device=device)
-        slot, two = torch.arange(self.slots, device=device), torch.arange(2, device=device)
+    def features(self, programs: PracticeBatch) -> Int[Tensor, "J _"]:
+        """The features of each program, padded with 0; the keys of practice programs that it calls come on top."""
+        source, env = programs.source, programs.source.env
+        fields, values = len(source.sizes), source.conditions.values.shape[1]
+        device = source.sizes.device
+        section, index = torch.arange(SECTIONS, device=device), torch.arange(MAX_INSTRUCTIONS, device=device)
+        slot, two = torch.arange(self.argument_count, device=device), torch.arange(2, device=device)
 
-        there = (made.asked > 0)[:, None] | (place == 0)
-        orders = torch.where(there, self.bases["orders"] + place * (FIRST + 1) + made.counts, 0)
+        present = (programs.condition_count > 0)[:, None] | (section == PREFIX)
+        counts = self.first_feature["counts"] + section * (MAX_INSTRUCTIONS + 1) + programs.counts
+        counts = torch.where(present, counts, 0)
 
-        at = place[:, None] * FIRST + index  # [place, index]
-        there = index < made.counts[..., None]  # [J, place, index]
-        called = ground.orders.program[made.orders]
-        programs = torch.where(there, self.bases["program"] + at * (self.own + 2) + called, 0)
+        place = section[:, None] * MAX_INSTRUCTIONS + index  # [section, index]
+        present = index < programs.counts[..., None]  # [J, section, index]
+        called = source.instructions.program[programs.instructions]
+        called = torch.where(present, self.first_feature["program"] + place * (self.program_count + 2) + called, 0)
 
-        nth = at[..., None] * self.slots + slot  # [place, index, slot]
-        value, field, shift = (part[made.orders] for part in ground.orders[1:])
-        argument = self.bases["argument"] + nth * self.widest + value
-        copy = self.bases["copy", env] + (nth * fields + field) * 3 + shift + 1
-        arguments = torch.where(there[..., None], torch.where(field < 0, argument, copy), 0)
+        place = place[..., None] * self.argument_count + slot  # [section, index, slot]
+        value, field, shift = (part[programs.instructions] for part in source.instructions[1:])
+        constant = self.first_feature["argument"] + place * self.argument_values + value
+        copied = self.first_feature["copied argument", env] + (place * fields + field) * 3 + shift + 1
+        arguments = torch.where(present[..., None], torch.where(field < 0, constant, copied), 0)
 
-        asked = torch.where(made.asked > 0, self.bases["checks"] + made.asked, 0)
-        there = two < made.asked[:, None]  # [J, check]
-        field, admitted, other, equal = (part[made.checks] for part in ground.checks)
-        nth = two * fields + field
-        compared = self.bases["fields", env] + (nth * fields + other) * 2 + equal
-        checked = torch.where(there, torch.where(other < 0, self.bases["field", env] + nth, compared), 0)
-        value = self.bases["value", env] + nth[..., None] * values + torch.arange(values, device=device)
-        admitted = torch.where(there[..., None] & admitted, value, 0)
-        parts = (orders, programs, arguments, asked[:, None], checked, admitted)
+        has_conditions = programs.condition_count > 0
+        condition_count = torch.where(
+            has_conditions, self.first_feature["condition count"] + programs.condition_count, 0
+        )
+        present = two < programs.condition_count[:, None]  # [J, condition]
+        field, admitted, other, equal = (part[programs.conditions] for part in source.conditions)
+        place = two * fields + field
+        compared = self.first_feature["compared fields", env] + (place * fields + other) * 2 + equal
+        tested = torch.where(other < 0, self.first_feature["tested field", env] + place, compared)
+        tested = torch.where(present, tested, 0)
+        value = self.first_feature["tested value", env] + place[..., None] * values
+        value = value + torch.arange(values, device=device)
+        admitted = torch.where(present[..., None] & admitted, value, 0)
+        parts = (counts, called, arguments, condition_count[:, None], tested, admitted)
         return torch.cat([part.flatten(1) for part in parts], 1)
 
-    def calls(self, made: PracticeBatch, program: int) -> Bool[Tensor, " J"]:
-        """Which programs call a program, on any way."""
-        there = torch.arange(FIRST, device=made.counts.device) < made.counts[..., None]
-        return ((made.ground.orders.program[made.orders] == program) & there).flatten(1).any(1)
+    def calls(self, programs: PracticeBatch, row: int) -> Bool[Tensor, " J"]:
+        """Whether each program has an instruction, in any section, that calls the program of a memory row."""
+        present = torch.arange(MAX_INSTRUCTIONS, device=programs.counts.device) < programs.counts[..., None]
+        return ((programs.source.instructions.program[programs.instructions] == row) & present).flatten(1).any(1)
 
-    def rows(self, inventions: Sequence[PracticeBatch], generator: torch.Generator) -> Rows:
-        """The key of each program, that of the other which it calls if it calls any, and its embedding."""
-        bags = [self.features(made) for made in inventions]
+    def rows(self, batches: Sequence[PracticeBatch], generator: torch.Generator) -> PracticeRows:
+        """The memory rows of all programs, with new random keys."""
+        bags = [self.features(programs) for programs in batches]
         width = max(bag.shape[1] for bag in bags)
         bag = torch.cat([nn.functional.pad(bag, (0, width - bag.shape[1])) for bag in bags])
-        embeddings = HASTE * nn.functional.embedding_bag(bag, self.parts, mode="sum", padding_idx=0)
-        shape = (2, len(bag), self.told_itself.in_features)
-        own, others = nn.functional.normalize(torch.randn(shape, generator=generator, device=bag.device), dim=-1)
-        for program, tell, key in ((self.itself, self.told_itself, own), (self.another, self.told_another, others)):
-            calls = torch.cat([self.calls(made, program) for made in inventions])
-            embeddings = embeddings + tell(key) * calls[:, None]
-        return Rows(own, others, embeddings)
+        embeddings = FEATURE_LR_FACTOR * nn.functional.embedding_bag(
+            bag, self.feature_vectors, mode="sum", padding_idx=0
+        )
+        shape = (2, len(bag), self.project_own_key.in_features)
+        keys, other_keys = nn.functional.normalize(torch.randn(shape, generator=generator, device=bag.device), dim=-1)
+        for row, project, called_keys in (
+            (self.self_row, self.project_own_key, keys),
+            (self.other_row, self.project_other_key, other_keys),
+        ):
+            calls = torch.cat([self.calls(programs, row) for programs in batches])
+            embeddings = embeddings + project(called_keys) * calls[:, None]
+        return PracticeRows(keys, other_keys, embeddings)
 
-    def invent(self, count: int, generator: torch.Generator) -> list[PracticeBatch]:
-        """New programs on every environment."""
-        each = [(count + place) // len(self.grounds) for place in range(len(self.grounds))]
-        return [invent(ground, share, generator) for ground, share in zip(self.grounds, each, strict=True)]
+    def sample_programs(self, count: int, generator: torch.Generator) -> list[PracticeBatch]:
+        """New programs, as equally many as possible for each environment."""
+        counts = [(count + index) // len(self.sources) for index in range(len(self.sources))]
+        return [sample_programs(source, n, generator) for source, n in zip(self.sources, counts, strict=True)]
 
     def sample(self, model: NPI, count: int, seed: int) -> tuple[Logits, Batch]:
-        """What a model says in `count` frames, each of a new program."""
-        generator = torch.Generator(self.parts.device).manual_seed(seed)
-        inventions = self.invent(count, generator)
-        own, others, embeddings = self.rows(inventions, generator)
+        """The model's logits on `count` frames, each of a new program, with the frames as a batch."""
+        generator = torch.Generator(self.feature_vectors.device).manual_seed(seed)
+        batches = self.sample_programs(count, generator)
+        keys, other_keys, embeddings = self.rows(batches, generator)
         noise = torch.randn(embeddings.shape, generator=generator, device=embeddings.device)
-        batch = self.batch(inventions)
-        embedded = embedding(batch.program, embeddings + NOISE * noise)
+        batch = self.batch(batches)
+        embedded = embedding(batch.program, embeddings + EMBEDDING_NOISE * noise)
         hidden = model.run_frames(self.encode(model, batch, generator), embedded, batch.batch_sizes)
         stop, key, args = model.heads(hidden)
-        near = [own, others, *(own.roll(shift, 0) for shift in range(1, STRANGERS + 1))]
-        found = [key @ model.keys.T, *((key * embedding(batch.program, keys)).sum(1, keepdim=True) for keys in near)]
-        return Logits(stop, torch.cat(found, 1), args), batch
+        candidates = [keys, other_keys, *(keys.roll(shift, 0) for shift in range(1, NEGATIVE_KEYS + 1))]
+        scores = [key @ model.keys.T]
+        scores += [(key * embedding(batch.program, rows)).sum(1, keepdim=True) for rows in candidates]
+        return Logits(stop, torch.cat(scores, 1), args), batch
 
     def encode(self, model: NPI, batch: Batch, generator: torch.Generator) -> Float[Tensor, "S D"]:
-        encoded = torch.empty(len(batch.stop), model.config.state_width, device=self.parts.device)
-        for index, ground in enumerate(self.grounds):
+        """State encodings; auxiliary labels, blurred, take the place of the image features that predict them."""
+        encoded = torch.empty(len(batch.stop), model.config.state_width, device=self.feature_vectors.device)
+        for index, source in enumerate(self.sources):
             mine = batch.env == index
             numbers = batch.observation[mine]
-            captions = model.config.label_sizes.get(ground.env, ())
-            told = numbers[:, ground.numbers : ground.numbers + len(captions)].T
-            said = [_said(number, size, generator) for number, size in zip(told, captions, strict=True)]
-            image_features = torch.cat(said, 1) if said else None
-            encoded[mine] = model.encode(ground.env, numbers[:, : ground.numbers], batch.args[mine], image_features)
+            label_sizes = model.config.label_sizes.get(source.env, ())
+            labels = numbers[:, source.field_count : source.field_count + len(label_sizes)].T
+            blurred = [blur_label(label, size, generator) for label, size in zip(labels, label_sizes, strict=True)]
+            image_features = torch.cat(blurred, 1) if blurred else None
+            encoded[mine] = model.encode(source.env, numbers[:, : source.field_count], batch.args[mine], image_features)
         return encoded
 
-    def batch(self, inventions: Sequence[PracticeBatch]) -> Batch:
-        """Frames side by side, longest first; what is to be said of a picture stands among the numbers seen.
+    def batch(self, batches: Sequence[PracticeBatch]) -> Batch:
+        """The frames of all programs, longest first; auxiliary labels stand among the observed numbers.
 
-        The programs that run are numbered as the rows are; of those called, itself and another come after the model's.
+        The running programs are numbered as the rows are. Among the called ones, the program itself and the other
+        practice program follow those of the model.
         """
-        width = max(len(made.ground.sizes) for made in inventions)
-        going, stop, program, args, observation, env = [], [], [], [], [], []
-        for number, made in enumerate(inventions):
-            ground, before = made.ground, torch.ones_like(made.walk, dtype=torch.bool)
-            for time in range(FIRST + 1):
-                order, gives = made.step(time)
-                shown = ground.observation[made.walk, time]
-                field = ground.orders.field[order]
-                read = (shown.gather(1, field.clamp_min(0)) + ground.orders.shift[order]) % ground.sizes[field]
-                going.append(before)
-                stop.append(before & ~gives)
-                program.append(ground.orders.program[order])
-                args.append(torch.where(field < 0, ground.orders.value[order], read))
-                observation.append(nn.functional.pad(shown, (0, width - shown.shape[1])))
-                before = gives
-            env.append(torch.full_like(made.walk, number))
+        width = max(len(programs.source.sizes) for programs in batches)
+        running, stop, program, args, observation, env = [], [], [], [], [], []
+        for number, programs in enumerate(batches):
+            source, runs = programs.source, torch.ones_like(programs.rollout, dtype=torch.bool)
+            for time in range(MAX_INSTRUCTIONS + 1):
+                instruction, calls = programs.step(time)
+                observed = source.observations[programs.rollout, time]
+                field = source.instructions.field[instruction]
+                copied = observed.gather(1, field.clamp_min(0)) + source.instructions.shift[instruction]
+                copied = copied % source.sizes[field]
+                running.append(runs)
+                stop.append(runs & ~calls)
+                program.append(source.instructions.program[instruction])
+                args.append(torch.where(field < 0, source.instructions.value[instruction], copied))
+                observation.append(nn.functional.pad(observed, (0, width - observed.shape[1])))
+                runs = calls
+            env.append(torch.full_like(programs.rollout, number))
 
-        def side_by_side(parts: list[Tensor]) -> Tensor:
-            """Time by frame: the parts are those of one environment after the other."""
-            each = FIRST + 1
-            return torch.cat([torch.stack(parts[at : at + each]) for at in range(0, len(parts), each)], 1)
+        def time_by_frame(parts: list[Tensor]) -> Tensor:
+            """One tensor of parts that are listed environment by environment, and in each time by time."""
+            times = MAX_INSTRUCTIONS + 1
+            return torch.cat([torch.stack(parts[at : at + times]) for at in range(0, len(parts), times)], 1)
 
-        steps = side_by_side(going)
+        steps = time_by_frame(running)
         frames = steps.sum(0).argsort(descending=True, stable=True)
         steps = steps[steps.any(1)][:, frames]
         time, column = torch.nonzero(steps, as_tuple=True)
         frame = frames[column]
 
         def packed(parts: list[Tensor]) -> Tensor:
-            return side_by_side(parts)[time, frame]
+            return time_by_frame(parts)[time, frame]
 
-        zeros = torch.zeros(len(frame), self.slots, dtype=torch.long, device=frame.device)
+        zeros = torch.zeros(len(frame), self.argument_count, dtype=torch.long, device=frame.device)
         return Batch(
             batch_sizes=steps.sum(1).cpu(),
             frame=column,
@@ -212,14 +237,15 @@ class PracticeMemory(nn.Module):
 
     @torch.no_grad()
     def prior(self) -> EmbeddingPrior:
-        """What the embeddings of practice programs are like: those of new programs should not be otherwise."""
-        generator = torch.Generator(self.parts.device).manual_seed(0)
-        return EmbeddingPrior.of(self.rows(self.invent(PRIOR, generator), generator).embeddings)
+        """The distribution of practice embeddings, in which teaching looks for the embedding of a new program."""
+        generator = torch.Generator(self.feature_vectors.device).manual_seed(0)
+        return EmbeddingPrior.of(self.rows(self.sample_programs(PRIOR_PROGRAMS, generator), generator).embeddings)
 
 
-def _said(number: Int[Tensor, " S"], size: int, generator: torch.Generator) -> Float[Tensor, "S _"]:
-    """What an encoder might say where a number is to be said: that number, now and then with its neighbour in doubt."""
-    draws = torch.rand(3, len(number), generator=generator, device=number.device)
-    doubt = 0.45 * draws[0] * (draws[1] < DOUBT)
+def blur_label(label: Int[Tensor, " S"], size: int, generator: torch.Generator) -> Float[Tensor, "S _"]:
+    """One-hot labels, some of them smoothed towards a neighbouring class as an image encoder's predictions may be."""
+    draws = torch.rand(3, len(label), generator=generator, device=label.device)
+    weight = MAX_BLUR * draws[0] * (draws[1] < LABEL_BLUR)
     step = 2 * (draws[2] < 0.5).long() - 1
-    return torch.lerp(one_hot(number, size).float(), one_hot((number + step) % size, size).float(), doubt[:, None])
+    neighbour = (label + step) % size
+    return torch.lerp(one_hot(label, size).float(), one_hot(neighbour, size).float(), weight[:, None])

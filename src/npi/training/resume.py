@@ -1,8 +1,8 @@
-"""Training runs on disk: a run that is resumed continues bit by bit as if it had never stopped.
+"""Saving and resuming training runs. A resumed run gives the same bits as one that never stopped.
 
-Beside the files of its model (network/checkpoint.py), the folder of a run holds `training.safetensors`: weights,
-optimiser state and random number generator, in one file, so that it cannot be half new and half old. Its text holds
-what is not a tensor.
+The folder of a run holds the files of its model (network/checkpoint.py) and `training.safetensors`: the weights, the
+optimiser state and the random number generator. It is one file, so that its parts always belong together. The file's
+metadata holds what is not a tensor, as JSON.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COUNTERS = (
 
 
 def save_training(trainer: Trainer, folder: Path) -> None:
-    """Write all of a training run, and the model that it would produce now."""
+    """Save the whole state of a training run, and the model that it has trained so far."""
     tensors: dict[str, Tensor] = {}
     for part, module in _modules(trainer).items():
         tensors |= {f"{part}.{name}": tensor.detach().cpu() for name, tensor in module.state_dict().items()}
@@ -76,7 +76,7 @@ def holds_training(folder: Path) -> bool:
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """What a saved training run says of itself: its tasks, configuration, seed and progress."""
+    """What is not a tensor in a saved training run: its tasks, configuration, seed and counters."""
     path = folder / TRAINING
     if not path.is_file():
         raise BadInput(f"there is no training run to resume in {folder}: it has no {TRAINING}")
@@ -90,14 +90,14 @@ def saved_config(facts: Mapping[str, Any]) -> TrainConfig:
 
 
 def restore_training(trainer: Trainer, folder: Path) -> None:
-    """Bring a trainer, newly made with the saved configuration and seed, to where the saved run stood."""
+    """Load a saved run into a new trainer, which must have the saved configuration and seed."""
     path = folder / TRAINING
     tensors, metadata = read_tensors(path)
     facts = _facts(path, metadata)
     if len(tensors["wrong"]) != len(trainer.dataset):
         raise BadInput(
             f"{path} was trained on {len(tensors['wrong']):,} frames; the tasks now give {len(trainer.dataset):,}: "
-            f"give the same --examples, or, if a task has changed since, start anew with --force"
+            f"give the same --examples or, if a task has changed since, start a new run with --force"
         )
     for part, module in _modules(trainer).items():
         saved = {name.removeprefix(f"{part}."): value for name, value in tensors.items() if name.startswith(f"{part}.")}
@@ -125,8 +125,10 @@ def _modules(trainer: Trainer) -> dict[str, Module]:
 
 def _facts(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if "training" not in metadata:
-        raise BadInput(f"{path} is not a training run of this package: start anew with --force")
+        raise BadInput(f"{path} is not a training run of this package: start a new one with --force")
     facts = json.loads(metadata["training"])
     if missing := sorted({"tasks", "config", "seed", "rng", *COUNTERS} - set(facts)):
-        raise BadInput(f"{path} was written by another version: it lacks {', '.join(missing)}. Start anew with --force")
+        raise BadInput(
+            f"{path} was written by another version: it lacks {', '.join(missing)}. Start a new run with --force"
+        )
     return facts
