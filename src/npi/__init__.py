@@ -34,8 +34,9 @@ if TYPE_CHECKING:
     from npi.network.model import NPI
     from npi.network.onnx import export
     from npi.network.run import Run, run
+    from npi.proof.compile import compile, decompile
     from npi.proof.train import train
-    from npi.proof.verify import Counterexamples, Proof, compile, decompile, verify
+    from npi.proof.verify import Counterexamples, Proof, verify
     from npi.training.config import TrainConfig
     from npi.training.teach import teach
 
@@ -49,8 +50,8 @@ _LAZY = {
     "Run": "network.run",
     "Score": "evaluation.evaluate",
     "TrainConfig": "training.config",
-    "compile": "proof.verify",
-    "decompile": "proof.verify",
+    "compile": "proof.compile",
+    "decompile": "proof.compile",
     "evaluate": "evaluation.evaluate",
     "export": "network.onnx",
     "load": "network.checkpoint",

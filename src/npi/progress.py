@@ -17,10 +17,10 @@ class Progress:
     details  more about this stage: in training the `Metrics`, after an attempt at a proof its outcome
 
     >>> import npi
-    >>> stages = set()
-    >>> proof = npi.verify("sorting", progress=lambda report: stages.add(report.stage))
-    >>> stages
-    {'exploring sorting'}
+    >>> def show(report):
+    ...     print(f"{report.stage}: {report.done:,} of {report.total:,}")
+    >>> show(npi.Progress("exploring addition", 65_000, 130_399))  # as `npi.verify(..., progress=show)` calls it
+    exploring addition: 65,000 of 130,399
     """
 
     stage: str

@@ -178,5 +178,5 @@ def test_an_action_no_teacher_makes_is_tried_too():
 def test_a_task_that_is_not_one_is_reported():
     assert "env is None" in faults(env=None)
     assert "main is None" in faults(main=None)
-    assert "nothing is taught" in faults(sizes=range(0))
-    assert "nothing is taught" in faults(examples=0)
+    assert "nothing to learn" in faults(sizes=range(0))
+    assert "nothing to learn" in faults(examples=0)

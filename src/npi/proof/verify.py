@@ -7,7 +7,7 @@ histories, then certify the proof or look for a problem that shows the differenc
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,12 +21,10 @@ from npi.network.model import NPI
 from npi.network.model_fit import learned_task
 from npi.network.neural_decider import NeuralDecider
 from npi.progress import Progress, ProgressCallback, no_progress, report_counts
-from npi.proof import decompile as decompiler
 from npi.proof.certificate import Certificate, certify
 from npi.proof.compare import MARGIN, Comparison, compare_histories
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
-from npi.proof.program_table import ProgramTable, check_table_fits, compile_histories
 
 SHORT_TEXT = 80  # characters of a problem that a message shows
 
@@ -163,51 +161,6 @@ def verify(
     return Counterexamples(
         found, exploration, comparison, problem, frame, decision, exploring, time.monotonic() - began
     )
-
-
-def compile(
-    task: Task[Any, Any] | str,
-    model: NPI | str | Path | None = None,
-    *,
-    device: str | torch.device = "auto",
-    progress: ProgressCallback = no_progress,
-) -> ProgramTable:
-    """Prove a learned program and turn it into a finite table, which runs without a network.
-
-    The arguments are those of `verify`. Raises `BadInput` if the program is not proved.
-
-    >>> import npi
-    >>> table = npi.compile("sorting")
-    >>> npi.run("sorting", (9, 2, 5), table).answer
-    (2, 5, 9)
-    """
-    result = verify(task, model, device=device, progress=progress)
-    if isinstance(result, Counterexamples):
-        raise BadInput(
-            f"{result.task.name} is not proved (the network decides differently from the teacher after "
-            f"{result.wrong:,} of {result.comparison.histories:,} histories), so it can be neither compiled nor "
-            f"decompiled: npi verify shows where, npi train --until-verified repairs it"
-        )
-    return compile_histories(result.task, result.exploration.histories, asdict(result.certificate))
-
-
-def decompile(
-    task: Task[Any, Any] | str,
-    model: NPI | ProgramTable | str | Path | None = None,
-    *,
-    device: str | torch.device = "auto",
-    progress: ProgressCallback = no_progress,
-) -> str:
-    """Turn a learned and proved program into Python source that makes the same decisions on every input.
-
-    The arguments are those of `verify`; `model` may also be a compiled program, which needs no second proof.
-
-    >>> import npi
-    >>> print(npi.decompile("sorting", npi.compile("sorting")).splitlines()[0])
-    \"\"\"The programs of sorting as they were learned and proved, printed by npi decompile.\"\"\"
-    """
-    table = model if isinstance(model, ProgramTable) else compile(task, model, device=device, progress=progress)
-    return decompiler.decompile(table, check_table_fits(table, task))
 
 
 def _heading(result: Proof | Counterexamples) -> str:
