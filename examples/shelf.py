@@ -1,20 +1,27 @@
-"""A task of one's own: a pointer walks along a shelf and switches every light off.
+"""A task of your own: switch off every light on a shelf.
 
-npi check examples/shelf.py:task
-python examples/shelf.py
+npi check examples/shelf.py:task                                      can it be learned from what a program observes?
+npi train examples/shelf.py:task --until-verified --out shelf         train it, and prove it for shelves of every length
+npi run examples/shelf.py:task 1 0 1 --model shelf --trace            run it, and print the call tree
+
+Or all of it from Python: python examples/shelf.py
 """
 
 from typing import Annotated, NamedTuple
 
-from npi import RIGHT, BadInput, Env, Memo, NeuralDecider, Tape, TapeKind, Task, act, make_trainer, program, run_program
+import npi
+from npi import RIGHT, Env, Tape, TapeKind, Task, act, program
 
-MOVE, OFF = OPS = range(2)
-SHELF = TapeKind(symbols=2)  # cells hold 0 or 1; the tape ends at both sides; one head, at the left
+MOVE, OFF = OPERATIONS = range(2)
+SHELF = TapeKind(symbols=2)  # each cell is 0 or 1: a light that is off or on; one head, first on the leftmost cell
+Bit = Annotated[int, range(2)]
 
 
-class Observation(NamedTuple):  # all that a program may see
-    light: Annotated[int, range(2)]
-    last: Annotated[int, range(2)]
+class Observation(NamedTuple):
+    """All that a program can observe."""
+
+    light: Bit  # under the head
+    last: Bit  # whether the head is on the last cell
 
 
 class Shelf(Env):
@@ -25,24 +32,35 @@ class Shelf(Env):
     def of(cls, problem):
         return cls(SHELF.tape(problem))
 
+    @classmethod
+    def tapes(cls):
+        return (SHELF,)  # this makes the task provable: a proof runs the same code on abstract tapes
+
     def observe(self) -> Observation:
         return Observation(self.lights.read(), self.lights.at_last())
 
-    def act(self, op: Annotated[int, OPS], direction: Annotated[int, range(2)], _: Annotated[int, range(1)], /) -> None:
-        if op == MOVE:
+    def act(self, operation: Annotated[int, OPERATIONS], direction: Bit, _: Annotated[int, range(1)], /) -> None:
+        if operation == MOVE:
             self.lights.move(direction)
-        elif op == OFF:
+        elif operation == OFF:
             self.lights.write(0)
+
+    @classmethod
+    def describe(cls, args):  # optional: how an action is written in a call tree
+        operation, direction, _ = args
+        return f"MOVE {'RIGHT' if direction == RIGHT else 'LEFT'}" if operation == MOVE else "OFF"
 
 
 @program
-def darken(shelf):  # DARKEN: one light
+def darken(shelf):
+    """DARKEN: switch off the light under the head."""
     if shelf.observe().light:
         act(shelf, OFF)
 
 
 @program
-def tidy(shelf):  # TIDY: this light, then the rest, by calling itself
+def tidy(shelf):
+    """TIDY: this light, then those to its right."""
     darken(shelf)
     if not shelf.observe().last:
         act(shelf, MOVE, RIGHT)
@@ -51,7 +69,7 @@ def tidy(shelf):  # TIDY: this light, then the rest, by calling itself
 
 def parse(words):
     if not words or not set(words) <= {"0", "1"}:
-        raise BadInput(f"a shelf is written as 0 and 1, such as 1 0 1; this is {' '.join(words) or 'nothing'}")
+        raise npi.BadInput(f"a shelf is written as 0 and 1, such as 1 0 1; this is {' '.join(words) or 'nothing'}")
     return [int(word) for word in words]
 
 
@@ -70,10 +88,7 @@ task = Task(
 )
 
 if __name__ == "__main__":
-    training = make_trainer([task], seed=0)
-    for metrics in training.run():
-        if metrics.update % 50 == 0:
-            print(f"update {metrics.update}, {'every frame right' if metrics.learned else 'learning'}")
-    shelf = Shelf.of([1, 0, 1] * 100)
-    trace = run_program(shelf, task.call, Memo(NeuralDecider(training.ema_model, Shelf)))
-    print(f"{sum(task.result(shelf))} lights of 300 still on after {len(trace.decisions)} decisions")
+    model = npi.train(task, until_verified=True)
+    print(npi.verify(task, model))
+    print(npi.run(task, [1, 0, 1], model).tree)
+    print(npi.decompile(task, model))

@@ -43,7 +43,7 @@ def perfect(monkeypatch):
     monkeypatch.setattr("npi.network.neural_decider.NeuralDecider", lambda *_: Memo.of(frames))
 
 
-RUN = ("run", "cars", "--car", 1, "--azimuth", -60, "--elevation", 45)
+RUN = ("run", "cars", "--car", 1, "--azimuth", -60, "--elevation", 45, "--engine", "neural")
 ACTIONS = 4 + 2  # RIGHT from -60 to 0, DOWN from 45 to 15
 
 
