@@ -62,16 +62,16 @@ def small_problems(name):
 def test_every_history_of_a_run_is_explored(explored, name, least):
     """On all small problems, and on ten thousand random ones."""
     task, histories, rng = tasks.find(name), explored[name].histories, Random(3)
-    met = set()
+    reached = set()
     for problem in small_problems(name) + [task.sample(rng, rng.randint(1, 7)) for _ in range(10_000)]:
         for recording in task.demonstrate(problem):
             for frame in recording:
-                if frame not in met:
-                    met.add(frame)
+                if frame not in reached:
+                    reached.add(frame)
                     for node, step in zip(histories.nodes_of(frame), frame.steps, strict=True):
                         assert node is not None, (problem, frame)
                         assert histories.decision[node] == step.decision
-    assert len(met) > least
+    assert len(reached) > least
 
 
 @pytest.mark.parametrize("name", ["addition", "sorting"])
@@ -86,12 +86,12 @@ def test_every_planted_fault_is_found(explored, shipped, name):
     """The teacher's decision is changed after one of 200 histories of runs at a time. The comparison notices each."""
     task, histories = tasks.find(name), explored[name].histories
     rng = Random(8)
-    met = set()
-    while len(met) < 2_000:
+    reached = set()
+    while len(reached) < 2_000:
         for frame in task.demonstrate(task.sample(rng, rng.randint(1, 8)))[0]:
-            met |= {node for node in histories.nodes_of(frame) if node is not None}
+            reached |= {node for node in histories.nodes_of(frame) if node is not None}
     decisions = list(dict.fromkeys(histories.decision))
-    for node in rng.sample(sorted(met), 200):
+    for node in rng.sample(sorted(reached), 200):
         right = histories.decision[node]
         # A change of the network would change many decisions, so one decision of the teacher is changed instead.
         changed = copy.copy(histories)
@@ -131,12 +131,12 @@ def test_every_fault_planted_in_decisions_is_found(explored, name):
     task, histories = tasks.find(name), explored[name].histories
     network, rng = TableNetwork(task, histories), Random(8)
     assert compare_histories(network, task, histories).proved
-    met = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.nodes_of(f)}
+    reached = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.nodes_of(f)}
     if name == "toposort":
-        assert met == set(range(len(histories)))  # exploration finds no history that no run has
+        assert reached == set(range(len(histories)))  # exploration finds no history that no run has
     actions = [Call("ACT", args) for args in product(*map(range, task.env.argument_sizes()))]
     decisions = dict.fromkeys([*histories.decision, *actions, *histories.call])
-    faults = [(node, wrong) for node in sorted(met) for wrong in decisions if wrong != histories.decision[node]]
+    faults = [(node, wrong) for node in sorted(reached) for wrong in decisions if wrong != histories.decision[node]]
     for node, wrong in rng.sample(faults, 200):
         network.decision[node] = wrong
         assert compare_histories(network, task, histories).wrong == (node,)
