@@ -67,7 +67,7 @@ def test_act_is_total(actions, array):
                 assert 0 <= value < size
 
 
-# The appendix's table of programs and what each calls, where figure 9's RESET moves the counting pointer itself.
+# Each program and what it calls, from the table in the paper's appendix. One difference: RESET moves pointer 3 itself.
 CALLS = {
     "addition": {
         "ADD": {"ADD1", "LSHIFT"},
@@ -160,7 +160,7 @@ def test_very_long_numbers_have_answers():
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 10, 33])
-def test_corners_have_the_size_asked_for(size):
+def test_corner_cases_have_the_requested_size(size):
     for problem in tasks.find("addition").corner_cases(size)[:5]:
         assert max(map(len, problem)) == size
     for problem in tasks.find("sorting").corner_cases(size):
@@ -190,12 +190,12 @@ def test_corners_have_the_size_asked_for(size):
         ("sorting", ["1.0"], "'1.0' cannot be sorted"),
     ],
 )
-def test_what_is_no_problem_is_refused_in_words(name, words, message):
+def test_invalid_problems_are_refused_with_a_reason(name, words, message):
     with pytest.raises(BadInput, match=message):
         tasks.find(name).parse(words)
 
 
-def test_unknown_names_are_answered_with_the_nearest():
+def test_unknown_names_are_refused_with_the_nearest_known_name():
     with pytest.raises(BadInput, match="did you mean 'addition'"):
         tasks.find("adition")
     known = "addition, bubblesort, cars, maximum, quicksort, sorting, toposort"
@@ -207,7 +207,7 @@ def test_unknown_names_are_answered_with_the_nearest():
 
 @pytest.mark.parametrize("teacher", TEACHERS)
 @pytest.mark.parametrize("name", ["bubblesort", "quicksort"])
-def test_anything_that_can_be_ordered_is_sorted(name, teacher):
+def test_any_comparable_values_are_sorted(name, teacher):
     task = tasks.find(name, teacher)
     rng = Random(1)
     problems = [p for size in range(1, 6) for p in product(range(size), repeat=size)]
@@ -219,7 +219,7 @@ def test_anything_that_can_be_ordered_is_sorted(name, teacher):
         assert task.result(env) == sorted(problem)
 
 
-def test_act_has_a_name_for_every_action():
+def test_actions_are_described():
     assert QuicksortPad.describe((1, 1, 3)) == "SWAP BORDER HIGH"
     assert QuicksortPad.describe((0, 2, 0)) == "PTR NEXT RIGHT"
     assert GraphPad.describe((0, 1, 0)) == "OPEN CHILD"
@@ -233,8 +233,8 @@ def test_act_has_a_name_for_every_action():
     assert ACT == "ACT"
 
 
-def test_actions_that_mean_nothing_can_be_shown():
-    """A model of several tasks shares its arguments; one that has lost its way uses those of another task."""
+def test_meaningless_actions_are_described():
+    """A model of several tasks shares its arguments, so a wrong decision may use those of another task."""
     for task in map(tasks.find, tasks.names()):
         assert format_call(Call("ACT", (9, 9, 9)), task.env) == "ACT 9 9 9"
     assert format_call(Call("ACT", (0, 0, 1)), tasks.find("sorting").env) == "PTR 1 RIGHT"

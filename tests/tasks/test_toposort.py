@@ -1,4 +1,4 @@
-"""Topological sort: both teachers against the definition, and edges as people write them."""
+"""Topological sort: both teachers against the definition of the order, and edges as words and files."""
 
 from collections import Counter
 from itertools import pairwise
@@ -20,7 +20,7 @@ def in_order(problem, order):
 
 
 @pytest.mark.parametrize("teacher", tasks.TEACHERS)
-def test_every_edge_leads_forwards(teacher):
+def test_every_edge_points_forward(teacher):
     task, rng = tasks.find("toposort", teacher), Random(5)
     problems = [*graphs(3), *(task.sample(rng, rng.randint(1, 30)) for _ in range(500))]
     problems += [problem for size in (1, 2, 9, 40) for problem in task.corner_cases(size)]
@@ -31,7 +31,7 @@ def test_every_edge_leads_forwards(teacher):
         assert task.result(pad) == task.answer(problem)
 
 
-def test_there_are_as_many_small_graphs_as_there_should_be():
+def test_the_number_of_small_graphs_is_right():
     counts = Counter(len(problem) for problem in graphs(4))
     assert counts == {1: 2 * 1, 2: 2 * 3, 3: 2 * 25, 4: 2 * 543}
 
@@ -87,7 +87,7 @@ def test_long_files_are_sorted(sorts, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (b"a b\nb c d\n", "edges.txt: line 2 is 'b c d': write two names on a line"),
         (b"a b c\n" * 5, "line 3 is 'a b c', and 2 more: write"),
@@ -101,16 +101,16 @@ def test_long_files_are_sorted(sorts, tmp_path):
         (b"x a\na b\nb c\nc a\nc d", "is a cycle, so there is no order to put it in: leave out one of these edges"),
     ],
 )
-def test_bad_files_are_refused_in_words(sorts, tmp_path, content, says):
+def test_invalid_files_are_refused_with_a_reason(sorts, tmp_path, content, message):
     file = tmp_path / "edges.txt"
     file.write_bytes(content)
     code, out, err = sorts(file)
     assert (code, out) == (2, "")
-    assert says in err
+    assert message in err
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         ([], "there is nothing to sort: give edges such as shirt:tie"),
         (["edgs.txt"], "'edgs.txt' is neither an edge nor a file that is there"),
@@ -123,8 +123,8 @@ def test_bad_files_are_refused_in_words(sorts, tmp_path, content, says):
         (["a:" + "x" * 5000, "n:n"], "n -> n is a cycle"),
     ],
 )
-def test_bad_words_are_refused_in_words(words, says):
-    with pytest.raises(BadInput, match=says):
+def test_invalid_words_are_refused_with_a_reason(words, message):
+    with pytest.raises(BadInput, match=message):
         parse(words)
 
 

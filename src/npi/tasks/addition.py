@@ -1,7 +1,7 @@
-"""Addition of two numbers on a pad, digit by digit, as it is taught at school.
+"""Addition of two numbers on a scratch pad, digit by digit, as in the paper's first experiment.
 
-The pad has four rows - the two numbers, the carries, the result - and a pointer on each, at first on the rightmost
-column. To the left of a number its row is blank for ever. A program sees the symbol under each pointer.
+The pad has four rows: two numbers, carries, result. Each row has a pointer, which starts on the rightmost column. A
+row is blank to the left of its digits, without end. A program observes the symbol under each pointer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ MOVE, WRITE = OPS = range(2)
 
 ROW = TapeKind(symbols=len(SYMBOLS), home="right", beyond=BLANK)
 EMPTY = replace(ROW, given=False)
-CARRIES = replace(EMPTY, near=1)  # a carry is written to the left of the pointer, and must not be forgotten
+CARRIES = replace(EMPTY, near=1)  # a proof must remember the carry that is written to the left of the pointer
+
+LONG = 1000  # numbers with at least so many digits are drawn digit by digit
 
 Symbol = Annotated[int, SYMBOLS]
 
@@ -120,7 +122,7 @@ def add_recursive(pad: AdditionPad) -> None:
 
 
 def sample(rng: Random, size: int) -> tuple[str, str]:
-    """Two numbers, the longer of `size` digits; half of the time the other is as long."""
+    """Two numbers, the longer of `size` digits. With probability 1/2 at least, the other is as long."""
     other = size if rng.random() < 0.5 else rng.randint(1, size)
     problem = [_number(rng, size), _number(rng, other)]
     rng.shuffle(problem)
@@ -129,11 +131,11 @@ def sample(rng: Random, size: int) -> tuple[str, str]:
 
 def _number(rng: Random, digits: int) -> str:
     lowest = 10 ** (digits - 1) if digits > 1 else 0
-    return str(rng.randrange(lowest, 10**digits)) if digits < 1000 else _long_number(rng, digits)
+    return str(rng.randrange(lowest, 10**digits)) if digits < LONG else _long_number(rng, digits)
 
 
 def _long_number(rng: Random, digits: int) -> str:
-    # Python refuses to print integers of more than 4,300 digits unless told otherwise
+    # Digit by digit, because Python by default refuses to print integers of more than 4,300 digits.
     return rng.choice("123456789") + "".join(rng.choices("0123456789", k=digits - 1))
 
 

@@ -1,7 +1,7 @@
-"""Bubble sort of anything that can be ordered: numbers of any size, words.
+"""Bubble sort of any values that can be compared: numbers of any size, words.
 
-The programs are those of `sorting`, on a pad that shows no values, only whether the first is the greater. So what is
-learned says nothing of digits, and there is far less to see.
+The programs are those of `sorting`. The pad shows no values, only whether the first is greater than the second. So the
+learned program does not depend on digits, and it has far fewer observations.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ComparisonPad(SortingPad):
     def tapes(cls) -> tuple[TapeKind, ...]:
         return VALUES, COUNT
 
-    def observe(self) -> Observation:  # pyright: ignore[reportIncompatibleMethodOverride]  # it shows less
+    def observe(self) -> Observation:  # pyright: ignore[reportIncompatibleMethodOverride]  # other fields
         values = self.array
         return Observation(
             values.greater(POINTER1, POINTER2),
@@ -51,7 +51,7 @@ class ComparisonPad(SortingPad):
 
 
 def sample(rng: Random, size: int) -> tuple[int, ...]:
-    """Whole numbers, some of them equal."""
+    """Integers from a range small enough that some are equal."""
     return tuple(rng.randint(-size, 2 * size) for _ in range(size))
 
 
@@ -61,7 +61,7 @@ def corner_cases(size: int) -> list[tuple[int, ...]]:
 
 
 def parse(words: Sequence[str]) -> tuple[int, ...] | tuple[str, ...]:
-    """Numbers if all are numbers, and words otherwise."""
+    """Integers if all words are integers, otherwise the words themselves."""
     if not words:
         raise BadInput("there is nothing to sort: give numbers or words, such as 512 -3 77 12")
     try:

@@ -1,6 +1,6 @@
-"""The largest of an array of digits: sort it, then go to its right end, where the largest is read.
+"""The maximum of an array of digits: sort the array, then move pointer 1 to its right end.
 
-The paper's first use of new programs on a trained core: MAX and RJMP are taught by rows of memory alone.
+This is the paper's example of new programs on a trained core: MAX and RJMP are taught by memory rows alone.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ loop = replace(
     answer=answer,
     result=result,
     show=str,
-    sizes=range(1, 11),  # sorting longer ones would be most of the work, and shows nothing new
+    sizes=range(1, 11),  # longer arrays would only take longer to sort
     builds_on=(bubblesort, rshift),
 )
 recursive = replace(loop, teacher="recursive", main=maximum_recursive)

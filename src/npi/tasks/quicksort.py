@@ -1,9 +1,13 @@
-"""Quicksort with Lomuto's partition, in place, of anything that can be ordered.
+"""Quicksort with Lomuto's partition, in place, of any values that can be compared.
 
-Four pointers on the values: LOW and HIGH bound the span at work, whose last value is the pivot; NEXT goes through it,
-and BORDER stays behind the values that are at most the pivot. Spans that wait are noted on a stack. A program sees four
-bits: whether the value at NEXT is at most the pivot, whether NEXT has come to the pivot, whether there is work in the
-span (LOW is not HIGH), and whether no span waits. A span of one element or none is one in which LOW is HIGH.
+There are four pointers. LOW and HIGH bound the current span, whose last value is the pivot. NEXT scans the span. BORDER
+is right of the values found to be at most the pivot. Spans still to be sorted are on a stack. A span of at most one
+element has LOW on HIGH. A program observes four bits:
+
+small  whether the value at NEXT is at most the pivot
+done   whether NEXT has reached the pivot
+work   whether the span has more than one element
+last   whether the stack is empty
 """
 
 from __future__ import annotations
@@ -53,8 +57,8 @@ class QuicksortPad(Env):
     def act(
         self, op: Annotated[int, OPS], pointer: Annotated[int, POINTERS], other: Annotated[int, POINTERS], /
     ) -> None:
-        """MOVE a pointer to the right, or SWAP the values under two; SPLIT the span at BORDER, noting its right part
-        and going on with its left one; POP the span noted last. BORDER and NEXT begin each span at LOW.
+        """MOVE a pointer to the right, or SWAP the values under two; SPLIT the span at BORDER: push its right
+        part, continue with its left part; POP the top of the stack. BORDER and NEXT start each span at LOW.
         """
         values = self.values
         if op == MOVE and pointer in (BORDER, NEXT):

@@ -1,8 +1,8 @@
 """Bubble sort of an array of digits.
 
-Pointers 1 and 2 compare and swap neighbours; pointer 3 counts the sweeps on a tape of its own, as long as the array. A
-program sees the two values, whether pointers 1 and 2 are at the start or the end, and whether pointer 3 is at the end.
-Pointers stop at the ends: after a sweep 1 and 2 stand together on the last element, and after RESET on the first.
+Pointers 1 and 2 compare and swap neighbours. Pointer 3 counts the sweeps, on a separate tape as long as the array. A
+program observes the two values, whether pointers 1 and 2 are at the start or the end, and whether pointer 3 is at the
+end. Pointers stop at the ends: after a sweep both 1 and 2 are on the last element, and after RESET on the first.
 """
 
 from __future__ import annotations
@@ -168,13 +168,13 @@ def bubblesort_recursive(pad: SortingPad) -> None:
 
 
 def sample(rng: Random, size: int) -> tuple[int, ...]:
-    """Random digits; half of the time of a few kinds only, or else every array ends on a large one when sorted."""
+    """Random digits, half of the time with at most four distinct ones: else nearly every long array would hold a 9."""
     kinds = rng.sample(DIGITS, rng.randint(1, 4)) if rng.random() < 0.5 else DIGITS
     return tuple(rng.choices(kinds, k=size))
 
 
 def corner_cases(size: int) -> list[tuple[int, ...]]:
-    """Reversed, sorted and all-equal arrays, and the one whose smallest element has the longest way to go."""
+    """Reversed, sorted and all-equal arrays, and one whose smallest element is last."""
     rising = tuple(DIGITS[i * len(DIGITS) // size] for i in range(size))
     return [rising[::-1], rising, (7,) * size, (0,) * size, (9,) * size, (9,) * (size - 1) + (0,)]
 
@@ -212,7 +212,7 @@ loop = Task(
     result=result,
     parse=parse,
     show=show,
-    sizes=range(1, 21),  # a single element is a beginning of its own: the paper's 2 to 20 never show it
+    sizes=range(1, 21),  # the paper uses 2 to 20, but a single element has observations that longer arrays never show
     examples=64,
     corner_cases=corner_cases,
 )

@@ -1,8 +1,8 @@
-"""Topological sort by depth-first search: an order in which every edge leads forwards.
+"""Topological sort by depth-first search: an order in which every edge points forward.
 
-A vertex is opened when the search comes to it and closed when all of its children are, in front of those closed before.
-A program sees the colour of the start vertex, the colour of the next child of the vertex opened last, and whether
-nothing is open: no names, no edges, no sizes.
+The search opens a vertex when it first reaches it, and closes it when all of its children are closed. A closed vertex
+goes in front of those closed before. A program observes the colour of the start vertex, the colour of the next child of
+the vertex opened last, and whether no vertex is open. It observes no names, edges or sizes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ OPEN, NEXT, CLOSE = OPS = range(3)
 START, CHILD = VERTICES = range(2)
 
 GRAPH = GraphKind()
+CHAINS = 0.2  # fraction of random problems that are chains, the graphs on which the search goes deepest
 
 Vertices: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # each with its children
 Colour = Annotated[int, COLOURS]
@@ -52,7 +53,7 @@ class GraphPad(Env):
         return Observation(self.graph.start(), self.graph.child(), self.graph.empty())
 
     def act(self, op: Annotated[int, OPS], vertex: Annotated[int, VERTICES], _: Annotated[int, range(1)], /) -> None:
-        """OPEN the start vertex or the next child, go on to the NEXT of either, or CLOSE the vertex opened last."""
+        """OPEN the start vertex or the next child, advance either to the NEXT one, or CLOSE the vertex opened last."""
         graph = self.graph
         if op == OPEN and vertex == START:
             graph.open_start()
@@ -74,7 +75,7 @@ class GraphPad(Env):
 
 @program
 def estep(pad: GraphPad) -> None:
-    """Into a child, past it, or, if there is none left, back."""
+    """Open the next child if it is white; skip it if not; if there is none left, close the vertex."""
     child = pad.observe().child
     if child == WHITE:
         act(pad, OPEN, CHILD)
@@ -130,10 +131,10 @@ def toposort_recursive(pad: GraphPad) -> None:
 
 
 def sample(rng: Random, size: int) -> Vertices:
-    """A chain, or any number of random edges up to two for each vertex; in both, vertices are listed in any order."""
+    """A chain, or a random number of random edges, at most two for each vertex. Vertices are listed independently of it."""
     names = [str(number) for number in range(1, size + 1)]
-    hidden = rng.sample(names, size)  # an order that every edge follows
-    if rng.random() < 0.2:
+    hidden = rng.sample(names, size)  # every edge follows this order, so there is no cycle
+    if rng.random() < CHAINS:
         edges = list(pairwise(hidden))
     else:
         pairs = (sorted(rng.sample(range(size), 2)) for _ in range(rng.randint(0, 2 * size) if size > 1 else 0))
@@ -161,21 +162,21 @@ def _vertices(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> Vertice
 
 def answer(problem: Vertices) -> list[str]:
     children = dict(problem)
-    met: set[str] = set()
+    reached: set[str] = set()
     closed: list[str] = []
     for start in children:
-        if start in met:
+        if start in reached:
             continue
-        met.add(start)
+        reached.add(start)
         path = [(start, iter(children[start]))]
         while path:
             vertex, left = path[-1]
-            child = next((child for child in left if child not in met), None)
+            child = next((child for child in left if child not in reached), None)
             if child is None:
                 closed.append(vertex)
                 path.pop()
             else:
-                met.add(child)
+                reached.add(child)
                 path.append((child, iter(children[child])))
     return closed[::-1]
 
