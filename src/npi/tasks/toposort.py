@@ -131,7 +131,7 @@ def toposort_recursive(pad: GraphPad) -> None:
 
 
 def sample(rng: Random, size: int) -> Vertices:
-    """A chain, or a random number of random edges, at most two for each vertex. Vertices are listed independently of it."""
+    """A chain, or a random number of random edges, at most two per vertex. Vertices are listed in any order."""
     names = [str(number) for number in range(1, size + 1)]
     hidden = rng.sample(names, size)  # every edge follows this order, so there is no cycle
     if rng.random() < CHAINS:
