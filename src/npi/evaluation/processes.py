@@ -1,4 +1,4 @@
-"""Work in several processes side by side."""
+"""A pool of worker processes that ends with its parent process."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from threading import Thread
 
 
 @contextmanager
-def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Fresh processes, which end when this is left, or when this process ends; what they were doing then is lost."""
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin)
+def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """A pool of new processes. On leaving, they are terminated, and unfinished work is lost."""
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _start_worker)
     try:
         yield pool
     finally:
@@ -23,12 +23,13 @@ def processes(workers: int) -> Iterator[ProcessPoolExecutor]:
             worker.terminate()
 
 
-def _begin() -> None:
+def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    Thread(target=_end_with_parent, daemon=True).start()
+    Thread(target=_exit_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
+def _exit_with_parent() -> None:
+    """Without this, workers of a killed parent would run on."""
     parent = parent_process()
     assert parent is not None
     parent.join()
