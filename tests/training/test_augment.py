@@ -1,4 +1,4 @@
-"""Pictures varied at random: what they show stays, how they look does not."""
+"""Image augmentation: the look changes, the pose does not."""
 
 import numpy as np
 import pytest
@@ -12,38 +12,38 @@ from npi.training.augment import augment
 
 
 @pytest.fixture(scope="module")
-def pictures():
+def images():
     view = Renderer(make_car(0)).view(30, 15)
     return torch.from_numpy(np.stack([view] * 24)).permute(0, 3, 1, 2).contiguous()
 
 
-def test_every_picture_in_a_way_of_its_own(pictures):
-    varied = augment(pictures, np.random.default_rng(0))
-    assert varied.shape == (24, 3, 128, 128)
-    assert varied.isfinite().all()
-    apart = (varied[1:] - varied[:-1]).abs().mean((1, 2, 3))
-    assert (apart > 0.01).all()
-    assert (varied - to_rgb(pictures)).abs().mean() > 0.05
+def test_every_image_is_augmented_differently(images):
+    augmented = augment(images, np.random.default_rng(0))
+    assert augmented.shape == (24, 3, 128, 128)
+    assert augmented.isfinite().all()
+    difference = (augmented[1:] - augmented[:-1]).abs().mean((1, 2, 3))
+    assert (difference > 0.01).all()
+    assert (augmented - to_rgb(images)).abs().mean() > 0.05
 
 
-def test_the_same_seed_gives_the_same_pictures(pictures):
-    first, again, other = (augment(pictures, np.random.default_rng(seed)) for seed in (1, 1, 2))
+def test_the_same_seed_gives_the_same_images(images):
+    first, again, other = (augment(images, np.random.default_rng(seed)) for seed in (1, 1, 2))
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
 
 
-def test_the_pictures_given_are_not_changed(pictures):
-    before = pictures.clone()
-    augment(pictures, np.random.default_rng(0))
-    assert torch.equal(pictures, before)
+def test_the_given_images_are_not_changed(images):
+    before = images.clone()
+    augment(images, np.random.default_rng(0))
+    assert torch.equal(images, before)
 
 
-def test_nothing_is_mirrored():
-    """A square to the upper left of the middle stays there, whatever its size, place and colour."""
-    pictures = torch.full((60, 4, 128, 128), 128, dtype=torch.uint8)
-    pictures[:, 3] = 255
-    pictures[:, :3, 30:50, 20:40] = 255
-    varied = augment(pictures, np.random.default_rng(3)).mean(1)
-    apart = avg_pool2d((varied - varied.flatten(1).median(1).values[:, None, None]).abs()[:, None], 9, 1)[:, 0]
-    rows, columns = np.unravel_index(apart.flatten(1).argmax(1).numpy(), apart.shape[1:])
+def test_no_image_is_mirrored():
+    """A square to the upper left of the centre stays there under any scale, shift and colour."""
+    images = torch.full((60, 4, 128, 128), 128, dtype=torch.uint8)
+    images[:, 3] = 255
+    images[:, :3, 30:50, 20:40] = 255
+    grey = augment(images, np.random.default_rng(3)).mean(1)
+    contrast = avg_pool2d((grey - grey.flatten(1).median(1).values[:, None, None]).abs()[:, None], 9, 1)[:, 0]
+    rows, columns = np.unravel_index(contrast.flatten(1).argmax(1).numpy(), contrast.shape[1:])
     assert ((rows < 60) & (columns < 60)).all()

@@ -1,4 +1,4 @@
-"""Teaching: new rows, and nothing else."""
+"""Teaching: new memory rows are trained, and nothing else changes."""
 
 import copy
 import json
@@ -7,14 +7,18 @@ from dataclasses import replace
 import pytest
 import torch
 
-from npi import BadInput, Limits, Memo, NeuralDecider, run_batch, tasks
+from npi import BadInput, Limits, NotLearned, run, tasks, teach
+from npi.language.interpreter import run_batch
+from npi.language.memo import Memo
 from npi.language.program import Call
 from npi.network.checkpoint import load_model, save_model
 from npi.network.model import NPI, ModelConfig
+from npi.network.neural_decider import NeuralDecider
 from npi.tasks.addition import AdditionPad
-from npi.training.teach import NotFrozen, TeachConfig, _rehearsal, check_frozen, new_programs, teach
+from npi.training.row_trainer import TeachConfig
+from npi.training.teach import NotFrozen, TeachMetrics, check_frozen, new_programs, rehearsal_frames, teach_task
 
-SHORT = TeachConfig(restarts=2, updates=20, frames=8, estimate_every=10)
+SHORT = TeachConfig(restarts=2, updates=20, batch_frames=8, eval_every=10)
 MAXIMUM = replace(tasks.find("maximum"), sizes=range(1, 4), examples=6)
 
 
@@ -29,7 +33,7 @@ def test_frozen_is_frozen(shipped, rehearse):
     before = {name: tensor.clone() for name, tensor in shipped.state_dict().items()}
     known = list(shipped.programs)
     few = [replace(task, sizes=range(1, 4), examples=2) for task in rehearse]
-    taught = teach(shipped, MAXIMUM, few, SHORT)
+    taught = teach_task(shipped, MAXIMUM, few, SHORT)
     assert taught.programs == ("MAX", "RJMP")
     assert taught.model.programs == [*known, "MAX", "RJMP"]
     assert shipped.programs == known
@@ -40,27 +44,27 @@ def test_frozen_is_frozen(shipped, rehearse):
         assert shipped.state_dict()[name].numpy().tobytes() == tensor.numpy().tobytes(), name
 
 
-def test_rehearsed_frames_are_seen_by_their_own_environments(shipped):
-    """What the model could do before, on either pad, is still right before the new rows have learned anything."""
+def test_rehearsed_frames_are_encoded_by_their_own_environments(shipped):
+    """Before the new rows have learned anything, only new frames are wrong; old ones are right on either pad."""
     few = [replace(tasks.find(name), sizes=range(1, 4), examples=2) for name in ("addition", "sorting")]
     new = len(new_programs(shipped, MAXIMUM)[1])
-    taught = teach(shipped, MAXIMUM, few, replace(SHORT, updates=1, eval_every=1))
+    taught = teach_task(shipped, MAXIMUM, few, replace(SHORT, updates=1, eval_every=1))
     assert taught.wrong <= new < taught.frames - 100
 
 
-def test_what_a_model_has_wrong_is_not_rehearsed(shipped):
+def test_frames_that_the_model_has_wrong_are_not_rehearsed(shipped):
     few = replace(tasks.find("sorting"), sizes=range(1, 4))
-    known = _rehearsal(shipped, few, 0)
-    spoilt = copy.deepcopy(shipped)
+    known = rehearsal_frames(shipped, few, 0)
+    broken = copy.deepcopy(shipped)
     with torch.no_grad():
-        spoilt.end_head.bias += 100  # every program returns at once
-    right = _rehearsal(spoilt, few, 0)
+        broken.end_head.bias += 100  # every program returns at once
+    right = rehearsal_frames(broken, few, 0)
     assert right == [frame for frame in known if len(frame.steps) == 1]
     assert 0 < len(right) < len(known)
 
 
-def test_only_the_rows_of_new_programs_learn(shipped):
-    early, late = (teach(shipped, MAXIMUM, (), replace(SHORT, updates=n)) for n in (10, 20))
+def test_only_the_rows_of_new_programs_are_trained(shipped):
+    early, late = (teach_task(shipped, MAXIMUM, (), replace(SHORT, updates=n)) for n in (10, 20))
     new = len(shipped.programs)
     assert not torch.equal(early.model.embeddings[new:], late.model.embeddings[new:])
     assert not torch.equal(early.model.keys[new:], late.model.keys[new:])
@@ -69,35 +73,35 @@ def test_only_the_rows_of_new_programs_learn(shipped):
 
 
 @pytest.mark.parametrize("name", ["lstm.weight_hh_l0", "end_head.bias", "keys", "encoders.SortingPad.bias"])
-def test_a_leak_is_caught(shipped, name):
-    """One bit of one number, anywhere."""
-    leaky = copy.deepcopy(shipped)
-    leaky.add_program("MAX")
-    check_frozen(shipped, leaky)
+def test_any_change_of_the_frozen_model_is_found(shipped, name):
+    """One bit of one number is enough."""
+    changed = copy.deepcopy(shipped)
+    changed.add_program("MAX")
+    check_frozen(shipped, changed)
     with torch.no_grad():
-        tensor = leaky.get_parameter(name)
+        tensor = changed.get_parameter(name)
         first = tensor.reshape(-1)[:1].view(torch.int32)
         tensor.view(-1)[:1].copy_((first ^ 1).view(torch.float32))
     with pytest.raises(NotFrozen, match=name.replace(".", r"\.")):
-        check_frozen(shipped, leaky)
+        check_frozen(shipped, changed)
 
 
-def test_guarded_old_programs_run_as_before_whatever_was_taught(shipped):
-    """Even where the new row would be found by every program: with a guard it cannot be, without one it is."""
-    greedy = {}
+def test_masked_old_programs_run_as_before_whatever_was_taught(shipped):
+    """A new key that scores highest for every program: with the mask no old program calls it, without it they do."""
+    models = {}
     for generation in (0, 1):
         model = copy.deepcopy(shipped)
         with torch.no_grad():
             loud = 1000 * model.keys.mean(0)
         model.add_program("LOUD", key=loud, generation=generation)
-        greedy[generation] = model
-    assert traces(greedy[1], "sorting") == traces(shipped, "sorting")
-    assert traces(greedy[1], "addition") == traces(shipped, "addition")
-    assert traces(greedy[0], "sorting") != traces(shipped, "sorting")
+        models[generation] = model
+    assert traces(models[1], "sorting") == traces(shipped, "sorting")
+    assert traces(models[1], "addition") == traces(shipped, "addition")
+    assert traces(models[0], "sorting") != traces(shipped, "sorting")
 
 
-def test_a_guard_outlives_the_disk(shipped, tmp_path):
-    taught = teach(shipped, MAXIMUM, (), SHORT)
+def test_the_mask_is_saved_and_loaded(shipped, tmp_path):
+    taught = teach_task(shipped, MAXIMUM, (), SHORT)
     save_model(taught.model, tmp_path, {})
     back = load_model(tmp_path)
     assert back.generations == taught.model.generations
@@ -105,7 +109,7 @@ def test_a_guard_outlives_the_disk(shipped, tmp_path):
     assert traces(back, "sorting") == traces(shipped, "sorting")
 
 
-def test_what_is_new_and_what_is_not(shipped):
+def test_new_programs_are_those_that_the_model_lacks(shipped):
     new, frames = new_programs(shipped, MAXIMUM)
     assert new == ("MAX", "RJMP")
     assert {frame.call.program for frame in frames} == {"MAX", "RJMP"}
@@ -114,7 +118,7 @@ def test_what_is_new_and_what_is_not(shipped):
         new_programs(shipped, replace(tasks.find("sorting"), sizes=[2], examples=2))
 
 
-def test_what_cannot_be_taught_is_said(shipped):
+def test_a_task_that_cannot_be_taught_is_refused(shipped):
     config = ModelConfig.of([AdditionPad], lstm_width=16)
     with pytest.raises(BadInput, match="no encoder for SortingPad"):
         new_programs(NPI(config, ["ACT", "ADD"]), MAXIMUM)
@@ -125,8 +129,8 @@ def test_what_cannot_be_taught_is_said(shipped):
 
 def test_the_command(npi, tmp_path):
     code, out, err = npi("teach", "maximum", "--examples", 16, "--out", tmp_path / "m", "--json")
-    said = json.loads(out)
-    assert (code, said["learned"], said["programs"]) == (0, True, ["MAX", "RJMP"]), err
+    result = json.loads(out)
+    assert (code, result["learned"], result["programs"]) == (0, True, ["MAX", "RJMP"]), err
     code, out, _ = npi("run", "maximum", "9", "2", "5", "3", "--model", tmp_path / "m")
     assert (code, out) == (0, "9\n")
     code, out, _ = npi(
@@ -135,7 +139,29 @@ def test_the_command(npi, tmp_path):
     assert code == 0, out
 
 
-def test_what_is_not_learnt_is_not_written(npi, tmp_path):
+def test_the_function_returns_a_taught_model(shipped, tmp_path):
+    reports = []
+    taught = teach(MAXIMUM, shipped, out=tmp_path, updates=150, progress=reports.append)
+    assert "MAX" not in shipped.programs
+    assert {report.details.wrong for report in reports} >= {0}
+    assert all(isinstance(report.details, TeachMetrics) and report.total == 150 for report in reports)
+    (entry,) = taught.training_info["taught"]
+    assert (entry["task"], entry["programs"], entry["rehearsed"]) == ("maximum", ["MAX", "RJMP"], False)
+    assert load_model(tmp_path).training_info == taught.training_info
+    assert run(MAXIMUM, [3, 9, 5], taught).answer == 9
+    with pytest.raises(BadInput, match="already holds a model"):
+        teach(MAXIMUM, shipped, out=tmp_path)
+
+
+def test_the_function_writes_nothing_unless_all_is_learned(shipped, tmp_path):
+    with pytest.raises(NotLearned, match="frames are still wrong after 1 updates") as caught:
+        teach(MAXIMUM, shipped, out=tmp_path / "m", updates=1)
+    assert 0 < caught.value.wrong <= caught.value.frames
+    assert caught.value.updates == 1
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_model_that_did_not_learn_is_not_written(npi, tmp_path):
     code, out, _ = npi("teach", "maximum", "--out", tmp_path / "m", "--updates", 2, "--examples", 2, "--json")
     assert (code, json.loads(out)["learned"]) == (1, False)
     assert not (tmp_path / "m" / "config.json").exists()
@@ -159,14 +185,14 @@ def test_bad_input(npi, tmp_path, argv, says):
     assert not (tmp_path / "m").exists()
 
 
-def test_a_model_in_the_way_is_kept(npi, tmp_path):
+def test_an_existing_model_is_not_replaced(npi, tmp_path):
     (tmp_path / "config.json").write_text("{}")
     code, _, err = npi("teach", "maximum", "--out", tmp_path)
     assert (code, (tmp_path / "config.json").read_text()) == (2, "{}")
     assert "already holds a model" in err
 
 
-def test_a_model_that_was_not_taught_says_what_to_do(npi):
+def test_running_a_task_that_was_not_taught_names_the_command(npi):
     code, _, err = npi("run", "maximum", "9", "2", "5")
     assert code == 2
     assert "npi teach maximum" in err

@@ -1,12 +1,19 @@
+"""Training: losses, curriculum, the loop, resuming, and what a short run learns."""
+
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
-from npi import FAST, PAPER, Limits, Memo, NeuralDecider, Trace, load_model, record, run_batch, tasks
+from npi import Limits, record, tasks
+from npi.language.interpreter import run_batch
+from npi.language.memo import Memo
+from npi.language.trace import Trace
+from npi.network.checkpoint import load_model
 from npi.network.encoders import to_rgb
-from npi.training.config import IMAGES
+from npi.network.neural_decider import NeuralDecider
+from npi.training.config import FAST, IMAGES, PAPER
 from npi.training.dataset import FrameDataset, program_names, record_frames
 from npi.training.loss import auxiliary_loss, decision_loss
 from npi.training.metrics import batch_logits, count_wrong_decisions, matches_teacher
@@ -65,7 +72,7 @@ def test_the_curriculum_turns_to_the_programs_with_the_largest_error():
     assert len(set(training.dataset.program[sample(training)])) == 7
 
 
-def test_frames_found_wrong_are_reviewed_and_steps_are_bounded():
+def test_wrong_frames_are_replayed_and_steps_are_bounded():
     training = make_trainer(
         [few("addition", "loop", sizes=range(1, 15))],
         replace(FAST, replay_fraction=0.5, batch_size=64, max_batch_steps=150),
@@ -77,7 +84,7 @@ def test_frames_found_wrong_are_reviewed_and_steps_are_bounded():
     assert all(training.dataset.length[chosen].sum() <= 150 for chosen in drawn)
 
 
-def test_the_papers_configuration_is_the_papers():
+def test_the_paper_configuration_has_the_values_of_the_paper():
     assert (PAPER.batch_size, PAPER.learning_rate, PAPER.lr_decay, PAPER.lr_decay_every) == (1, 1e-4, 0.95, 10_000)
     assert PAPER.eval_every == 1_000
     training = make_trainer([few("sorting")], replace(PAPER, updates=3))
@@ -116,7 +123,7 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path, names, stop, practice):
 
 @pytest.mark.parametrize("practice", [0, 5])
 def test_the_same_seed_gives_the_same_bits_on_several_threads(practice):
-    """An index whose gradient is summed by several threads would not."""
+    """It would not if several threads summed a gradient, as they do for an index into a parameter."""
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
@@ -128,8 +135,8 @@ def test_the_same_seed_gives_the_same_bits_on_several_threads(practice):
     assert all(same(weights(training.model), weights(runs[0].model)) for training in runs)
 
 
-def test_a_resumed_run_with_other_batches_would_be_noticed(tmp_path):
-    """The comparison above can fail: forgetting the state of the batches gives other bits."""
+def test_a_resumed_run_with_other_batches_gives_other_bits(tmp_path):
+    """The comparison above can fail: here the state of the random number generator is not restored."""
     task, config = few("sorting"), replace(SHORT, updates=10)
     training = make_trainer([task], config, seed=3)
     for metrics in training.run():
@@ -143,8 +150,8 @@ def test_a_resumed_run_with_other_batches_would_be_noticed(tmp_path):
     assert not same(weights(second.model), weights(training.model))
 
 
-def test_what_is_learnt_is_every_frame_and_is_run_as_taught():
-    """A real training run: recursive sorting of short arrays, to 100 % of its frames, then used on longer ones."""
+def test_every_frame_is_learned_and_longer_problems_run_as_demonstrated():
+    """A real training run: recursive sorting of short arrays, until every frame is right, then run on longer ones."""
     task = replace(tasks.find("sorting", "recursive"), sizes=range(1, 9), examples=40)
     training = make_trainer([task], FAST, seed=0)
     *_, metrics = training.run()
@@ -159,8 +166,8 @@ def test_what_is_learnt_is_every_frame_and_is_run_as_taught():
     assert traces == [Trace.of(record(task.env.of(problem), task.main)) for problem in problems]
 
 
-def test_neither_pictures_nor_pads_starve():
-    """One update looks at frames with pictures and frames without, whatever their errors are."""
+def test_batches_hold_frames_with_and_without_images():
+    """In fixed numbers, whatever their errors are."""
     config = replace(SHORT, batch_size=12, image_batch_size=7, curriculum_uniform=0.0)
     training = make_trainer([few("sorting"), few("cars"), few("addition")], config)
     training.curriculum.error_rate[:] = [0.9 if g.has_images else 0.0 for g in training.curriculum.groups]
@@ -171,7 +178,7 @@ def test_neither_pictures_nor_pads_starve():
     assert (training.dataset.env[sample(training)] == cars).sum() == 7
 
 
-def test_program_names_the_same_name_share_a_row():
+def test_programs_of_the_same_name_share_a_row():
     training = make_trainer([few("addition"), few("sorting")], SHORT)
     row = training.dataset.programs.index("LSHIFT")
     envs = {training.dataset.envs[env] for env in training.dataset.env[training.dataset.program == row]}
@@ -211,8 +218,8 @@ def test_the_auxiliary_loss():
     assert auxiliary_loss(image_features, labels, (3, 2)).item() == pytest.approx(expected, abs=1e-4)
 
 
-def test_poses_are_learnt_from_pictures(monkeypatch):
-    """A tiny real training run: the pictures of two cars as they are, to nine frames of ten right in every program."""
+def test_poses_are_learned_from_images(monkeypatch):
+    """A tiny real training run: two cars without augmentation, until 90 % of the frames of every program are right."""
     monkeypatch.setattr("npi.training.trainer.augment", lambda images, rng: to_rgb(images))
     config = replace(
         IMAGES, updates=500, eval_every=25, ema_decay=0.9, image_accuracy_goal=0.9, updates_after_learned=0
@@ -226,7 +233,7 @@ def test_poses_are_learnt_from_pictures(monkeypatch):
 
 
 def test_a_wrong_decision_is_counted():
-    """The measure of learning can fail: a fault planted in the teacher's frames is found."""
+    """The measure of learning can fail: it finds an error planted in the teacher's frames."""
     task = few("sorting")
     pairs = list(record_frames([task], 0))
     programs = program_names(pairs)
@@ -242,13 +249,13 @@ def test_a_wrong_decision_is_counted():
 
 
 def test_a_model_follows_its_teacher_or_not():
-    """Asking about the frames of a run says the same as the run, for a model that is right and for one that is not."""
+    """Evaluating the frames of a run gives the same verdict as the run, for a right model and for a wrong one."""
     model, task = load_model(), tasks.find("addition")
     problems = task.test_problems(1, 30, seed=0)
     assert all(matches_teacher(model, task, problem) for problem in problems)
     rows = model.get_parameter("encoders.AdditionPad.rows.weight")
     with torch.no_grad():
-        rows[[3, 8]] = rows[[8, 3]]  # it takes a 3 of the first number for an 8, and the other way round
+        rows[[3, 8]] = rows[[8, 3]]  # a 3 of the first number is encoded as an 8, and an 8 as a 3
     followed = [matches_teacher(model, task, problem) for problem in problems]
     expected = [Trace.of(record(task.env.of(problem), task.main)) for problem in problems]
     envs = [task.env.of(problem) for problem in problems]
@@ -257,7 +264,7 @@ def test_a_model_follows_its_teacher_or_not():
     assert set(followed) == {True, False}
 
 
-def test_an_annealed_rate_falls_along_a_cosine():
+def test_the_cosine_schedule():
     task = replace(tasks.find("sorting"), sizes=[2], examples=2)
     training = make_trainer(
         [task], replace(FAST, schedule="cosine", updates=1000, learning_rate=1.0, warmup_updates=1, min_lr_ratio=0.1)
@@ -268,7 +275,7 @@ def test_an_annealed_rate_falls_along_a_cosine():
     assert rates == [1.0, 0.5, 0.1, 0.1]
 
 
-def test_the_prior_of_a_practised_model_is_that_of_its_last_update():
+def test_the_prior_is_that_of_the_last_update():
     task = replace(tasks.find("sorting"), sizes=[2], examples=2)
     config = replace(FAST, practice_rollouts=20, practice_batch_size=16, updates=3, eval_every=2)
     training = make_trainer([task], config)
