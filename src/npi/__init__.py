@@ -29,7 +29,8 @@ from npi.language.trace import Limits, Runaway
 from npi.progress import Progress
 
 if TYPE_CHECKING:
-    from npi.evaluation.evaluate import Score, evaluate
+    from npi.evaluation.evaluate import evaluate
+    from npi.evaluation.score import Score
     from npi.network.checkpoint import load
     from npi.network.model import NPI
     from npi.network.onnx import export
@@ -48,7 +49,7 @@ _LAZY = {
     "NPI": "network.model",
     "Proof": "proof.verify",
     "Run": "network.run",
-    "Score": "evaluation.evaluate",
+    "Score": "evaluation.score",
     "TrainConfig": "training.config",
     "compile": "proof.compile",
     "decompile": "proof.compile",

@@ -70,7 +70,9 @@ def decompile(
     >>> model = npi.train("bubblesort", sizes=[3], examples=3)
     >>> source = npi.decompile("bubblesort", model)
     >>> print(source[source.index("def compswap") :].split("\\n\\n")[0])
-    XXX
+    def compswap(pad: ComparisonPad) -> None:
+        if pad.observe().greater:
+            act(pad, SWAP)
     """
     table = model if isinstance(model, ProgramTable) else compile(task, model, device=device, progress=progress)
     return decompiler.decompile(table, check_table_fits(table, task))
