@@ -7,7 +7,8 @@ How a Markdown file is run, in an empty folder that also holds `examples/`:
     ```console                    lines that begin with `$ npi` are run; the lines below are what the command prints
     <!-- slow -->                 the next block runs only in the slow test, with all others of its file
 
-In shown output "..." stands for anything, on a line of its own for any lines, and durations may differ.
+In shown output "..." stands for anything, with the spaces before it, and on a line of its own for any lines.
+Durations may differ.
 """
 
 import re
@@ -59,7 +60,7 @@ def matches(shown: str, printed: str) -> bool:
             pattern += r"(?:.*\n)*?"
         else:
             masked = SECONDS.sub("\0", line.rstrip())
-            pattern += re.escape(masked).replace(re.escape("..."), ".*").replace("\0", r"[\d,.]+ s") + r"[ ]*\n"
+            pattern += re.sub(r"(?:\\ )*\\\.\\\.\\\.", ".*", re.escape(masked)).replace("\0", r"[\d,.]+ s") + r"[ ]*\n"
     return re.fullmatch(pattern, printed if printed.endswith("\n") or not printed else printed + "\n") is not None
 
 
@@ -144,6 +145,7 @@ def test_a_wrong_output_is_found(tmp_path, monkeypatch, npi, capsys):
         ("a\n...\nc\n", "a\nb\nb\nc\n", True),
         ("a\n...\nc\n", "a\nb\nd\n", False),
         ("explored in 0.3 s; margin ...\n", "explored in 12.0 s; margin 4.2\n", True),
+        ("100 %      ...\n", "100 %     12.5\n", True),
         ("8 frames\n", "9 frames\n", False),
     ],
 )
