@@ -15,6 +15,8 @@ from samples.mesh_files import bad_files
 from npi import record, tasks
 from npi.cars.car import Car
 from npi.cars.poses import PAPER_TARGET, POSES
+from npi.evaluation.car_scores import CarSetScore
+from npi.evaluation.score import Score
 from npi.language.memo import Memo
 from npi.network.checkpoint import save_model
 from npi.tasks import cars
@@ -151,12 +153,16 @@ def test_evaluate_counts_trajectories(npi, untrained, tmp_path):
     assert rows["training cars, held-out poses", "to the paper's target"]["problems"] == cars.HELD_OUT_POSES
 
 
-def test_evaluate_prints_a_table(npi, untrained):
+def test_evaluate_prints_a_table(npi, untrained, monkeypatch):
+    score = CarSetScore("unseen cars", "to other targets", {Car(1): Score(None, 50, 40, 30, 0, ())})
+    monkeypatch.setattr("npi.evaluation.car_scores.score_cars", lambda *_, **__: iter([score, score]))
     code, out, _ = npi("cars", "evaluate", "--model", untrained, "--cars", 1)
     assert code == 0
     header, *rows = out.splitlines()
     assert header.split()[:2] == ["cars", "trajectories"]
-    assert len(rows) == 2 * 3  # training cars and unseen cars, three kinds of trajectories
+    assert len(rows) == 2
+    assert rows[0].split()[-1] == "30"
+    assert "80.0 %" in rows[0]
 
 
 @pytest.mark.parametrize(
