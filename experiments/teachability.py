@@ -167,8 +167,8 @@ EXPERIMENT = Experiment(
             + ", ".join(f"{percent} % of random programs on {task}" for task, percent in TARGETS.items())
             + ".",
             taught,
-            "the test overstates: the random programs come from the grammar of the practice programs, and most of their "
-            "test frames were also taught.",
+            "the test overstates: the random programs come from the grammar of the practice programs, and most of "
+            "their test frames were also taught.",
         ),
     ],
     runs,
