@@ -152,8 +152,8 @@ EXPERIMENT = Experiment(
             "In the paper's setting, training learns every frame, and the program is then right at every size, for "
             "any seed.",
             every_size,
-            "some seeds sort a few arrays of two digits wrongly. An earlier run had this too: 64 training arrays of this "
-            "size do not show every pair of digits.",
+            "some seeds sort a few arrays of two digits wrongly. An earlier run had this too: 64 training arrays of "
+            "this size do not show every pair of digits.",
         ),
     ],
     runs,
