@@ -31,6 +31,9 @@ def load_task_file(name: str) -> Task[Any, Any]:
         raise BadInput(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
+    folder = str(file.parent.absolute())
+    if folder not in sys.path:  # a task file may import its neighbours, as a script may
+        sys.path.append(folder)
     try:
         spec.loader.exec_module(module)
     except Exception as error:
