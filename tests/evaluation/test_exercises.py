@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from npi import check_task
+from npi.evaluation import teachability
 from npi.evaluation.exercises import EXERCISES
 from npi.evaluation.teachability import teach_exercises, teach_random_programs
 from npi.tasks import find
@@ -24,7 +25,8 @@ def test_an_exercise_is_new_to_the_shipped_model(shipped, task):
     assert frames
 
 
-def test_nothing_counts_as_right_after_one_update(shipped):
+def test_nothing_counts_as_right_after_one_update(shipped, monkeypatch):
+    monkeypatch.setattr(teachability, "TEACHING_STARTS", 100)  # more demonstrations would change nothing here
     short = TeachConfig(restarts=1, updates=1, eval_every=1)
     attempts = list(teach_random_programs(shipped, find("sorting"), 3, config=short))
     attempts += list(teach_exercises(shipped, [replace(EXERCISES[2], sizes=range(1, 4), examples=2)], config=short))
