@@ -7,7 +7,7 @@ from npi.cli import main
 from npi.network.checkpoint import load_model
 from npi.tasks import cars
 
-torch.set_num_threads(2)
+torch.set_num_threads(1)  # pytest-xdist runs a worker on each core; two threads a worker would wait for each other
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,11 +1,10 @@
-"""The documentation agrees with the code: links, the reference, commands, and Python that runs."""
+"""The documentation agrees with the code: links, the reference, commands. test_docs_examples.py runs its examples."""
 
 import contextlib
 import functools
 import pkgutil
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import docstring_markdown
@@ -165,16 +164,3 @@ def test_wrong_commands_are_found(parse):
     text = f"{block}    npi train addition --haste\n"
     assert commands(text) == ["npi run sorting 9 2 5 --trace", "npi fly away", "npi train addition --haste"]
     assert [bool(parse(line)) for line in commands(text)] == [False, True, True]
-
-
-@pytest.mark.parametrize("page", GUIDES, ids=name_of)
-def test_python_in_the_guides_runs(page, tmp_path, monkeypatch, capsys):
-    """The blocks of a page run one after the other, as one session, in a folder that holds the examples."""
-    shutil.copytree(ROOT / "examples", tmp_path / "examples")
-    monkeypatch.chdir(tmp_path)
-    session = {"__name__": "guide"}
-    text = page.read_text("utf-8")
-    for block in BLOCK.finditer(text):
-        if block[1] == "python":
-            line = text.count("\n", 0, block.start()) + 1
-            exec(compile("\n" * line + block[2], name_of(page), "exec"), session)

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from npi import FAST, Call, Runaway, Trace, tasks
-from npi.cli.output import runaway
+from npi import Runaway, __version__, tasks
+from npi.cli.output import print_runaway
+from npi.language.program import Call
 from npi.language.record import count_steps
+from npi.language.trace import Trace
 from npi.network.checkpoint import save_model
+from npi.training.config import FAST
 from npi.training.resume import read_facts
 from npi.training.trainer import make_trainer
 
@@ -85,7 +88,7 @@ def test_run_as_json(npi):
         (["sorting", "1", "b"], "'b' cannot be sorted"),
         (["adition", "1", "2"], "did you mean 'addition'?"),
         (["addition", "1", "2", "--max-steps", "0"], "--max-steps is 0, but must be at least 1"),
-        (["addition", "1", "2", "--model", "/nowhere/model"], "/nowhere/model holds no model"),
+        (["addition", "1", "2", "--model", "/nowhere/model"], "there is no folder /nowhere/model"),
     ],
 )
 def test_bad_input_is_answered_in_one_sentence(npi, words, message):
@@ -158,7 +161,7 @@ def test_tasks_whose_names_clash_are_not_trained_together(npi, tmp_path):
 
 
 def test_version(npi):
-    assert npi("--version") == (0, "npi 0.1.0\n", "")
+    assert npi("--version") == (0, f"npi {__version__}\n", "")
 
 
 def test_a_model_not_taught_a_task_says_so(npi, untrained):
@@ -305,7 +308,7 @@ def test_a_program_that_calls_itself_for_ever_is_shown_in_little_space(capsys):
     """A tree of a million calls inside each other, indented, would have 10^12 characters."""
     task = tasks.find("addition")
     trace = Trace(task.call, [Call("ADD")] * 300_000, "depth limit reached")
-    runaway(Runaway(trace), task, False)
+    print_runaway(Runaway(trace), task, False)
     printed = capsys.readouterr().err
     assert len(printed) < 2_000
     assert "300,001 calls deep" in printed

@@ -70,7 +70,8 @@ def test_a_recording_holds_what_each_frame_saw_and_decided():
 
 def test_steps_are_walked_in_the_order_they_happened():
     steps = [
-        (frame.call.program, step.decision and step.decision.program) for frame, step in steps_in_order(record(Counter(1), empty))
+        (frame.call.program, step.decision and step.decision.program)
+        for frame, step in steps_in_order(record(Counter(1), empty))
     ]
     assert steps == [
         ("EMPTY", "DOWN"),
