@@ -175,7 +175,7 @@ def test_a_model_that_did_not_learn_is_not_written(npi, tmp_path):
         (["sorting", "--examples", "1"], "has a program BUBBLESORT already"),
         (["toposort"], "no encoder for"),
         (["maximum", "--updates", "0"], "at least 1"),
-        (["maximum", "--model", "nowhere"], "holds no model"),
+        (["maximum", "--model", "nowhere"], "there is no folder nowhere"),
     ],
 )
 def test_bad_input(npi, tmp_path, argv, says):
