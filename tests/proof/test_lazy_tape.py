@@ -12,10 +12,10 @@ from npi.proof.oracle import Oracle
 
 KINDS = [
     TapeKind(symbols=3, heads=2),
-    TapeKind(symbols=3, heads=2, near=1),
+    TapeKind(symbols=3, heads=2, symbol_radius=1),
     TapeKind(symbols=3, heads=1, home="right", beyond=2),
-    TapeKind(symbols=3, heads=2, home="right", beyond=2, near=2),
-    TapeKind(symbols=3, heads=1, beyond=0, given=False, near=1),
+    TapeKind(symbols=3, heads=2, home="right", beyond=2, symbol_radius=2),
+    TapeKind(symbols=3, heads=1, beyond=0, given=False, symbol_radius=1),
 ]
 
 ACTIONS = st.tuples(st.sampled_from(["move", "write", "read", "ends", "forget"]), st.integers(-1, 3), st.integers(0, 1))
@@ -102,7 +102,7 @@ def test_what_happens_on_a_tape_can_happen_on_its_abstract_tape(kind, cells, act
 
 SORTABLE = [
     TapeKind(symbols=None, heads=2),
-    TapeKind(symbols=None, heads=3, far=(2,), drawn=0),
+    TapeKind(symbols=None, heads=3, far=(2,), cell_radius=0),
     TapeKind(symbols=None, heads=3, far=(2,), home="right"),
 ]
 OPERATIONS = ["move", "swap", "jump", "push", "pop", "forget"]
@@ -168,10 +168,12 @@ def test_an_oracle_tries_every_combination_once():
 
 
 def test_an_abstract_tape_keeps_what_is_near_a_head_and_forgets_the_rest():
-    kind = TapeKind(symbols=5, near=0)
+    kind = TapeKind(symbols=5, symbol_radius=0)
     tape = LazyTape(kind, Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end"))
     assert tape.abstract() == AbstractTape((None, 4), (True, False, False), (1,), "end")
-    tape = LazyTape(TapeKind(symbols=5, near=2), Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end"))
+    tape = LazyTape(
+        TapeKind(symbols=5, symbol_radius=2), Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end")
+    )
     assert tape.abstract() == AbstractTape((2, 3, 4), (True, False, False, False), (2,), "end")
     tape = LazyTape(kind, Oracle(), AbstractTape((1, 2), (False, True, False), (1,), "end"))
     assert tape.abstract() == AbstractTape((2,), (True, False), (0,), "end")

@@ -22,15 +22,18 @@ RIGHT = 1
 class TapeKind:
     """What is known of a tape before any of its cells is read.
 
-    symbols    cells hold 0 .. symbols-1; None: values that can be ordered; they are compared and swapped, never read
-    heads      how many heads the tape has; they start on the home cell
-    far        the heads that start on the cell at the other end instead, if the tape ends there
-    home       the end where the heads start
-    beyond     the symbol of all cells past the other end; None: the tape ends there
-    given      whether the problem determines the cells; otherwise all of them are `beyond` at first
-    near       for a proof: symbols at most this far from a head are remembered. More is never wrong, but explores more
-    drawn      for a proof: cells at most this far from a head are remembered, and so whether it is near an end
-    length_of  another kind of tape in the same environment, whose tapes have the same length
+    symbols        cells hold 0 .. symbols-1; None: values that can be ordered; they are compared and swapped, never
+                   read
+    heads          how many heads the tape has; they start on the home cell
+    far            the heads that start on the cell at the other end instead, if the tape ends there
+    home           the end where the heads start
+    beyond         the symbol of all cells past the other end; None: the tape ends there
+    given          whether the problem determines the cells; otherwise all of them are `beyond` at first
+    length_of      another kind of tape in the same environment, whose tapes have the same length
+    symbol_radius  for a proof: symbols at most this far from a head are remembered. More is never wrong, but explores
+                   more
+    cell_radius    for a proof: cells at most this far from a head are remembered, even where their symbols are not,
+                   and so whether the head is next to an end
 
     >>> from npi import RIGHT, TapeKind
     >>> tape = TapeKind(symbols=2).tape([1, 0])
@@ -47,9 +50,9 @@ class TapeKind:
     home: Literal["left", "right"] = "left"
     beyond: int | None = None
     given: bool = True
-    near: int = 0
-    drawn: int = 1
     length_of: TapeKind | None = None
+    symbol_radius: int = 0
+    cell_radius: int = 1
 
     def tape(self, cells: Iterable[Any]) -> Tape:
         """A tape of this kind; `cells` are given from left to right."""
@@ -59,6 +62,8 @@ class TapeKind:
 class Tape:
     """A concrete tape. Heads are numbered from 0. A move past a bounded end leaves the head where it is.
 
+    A tape can also save spans of cells on a stack, as a recursive sort does with the parts still to be sorted.
+
     >>> from npi import Tape, TapeKind
     >>> tape = Tape(TapeKind(symbols=10), [9, 2, 5])
     >>> tape.write(7)
@@ -67,8 +72,8 @@ class Tape:
     """
 
     # Two leading underscores: no subclass or environment reaches them by accident. There is no len, no index and no
-    # iteration, on purpose: see the module docstring.
-    __slots__ = ("__at", "__beyond", "__cells", "__outward", "__saved", "__symbols")
+    # iteration, on purpose: an abstract tape has no length and no positions.
+    __slots__ = ("__at", "__beyond", "__cells", "__outward", "__spans", "__symbols")
 
     def __init__(self, kind: TapeKind, cells: Iterable[Any]):
         self.__symbols, self.__beyond = kind.symbols, kind.beyond
@@ -86,9 +91,10 @@ class Tape:
                 if not 0 <= symbol < kind.symbols:
                     raise ValueError(f"symbol {symbol} is outside 0..{kind.symbols - 1}, the symbols of this tape")
         self.__at = [len(self.__cells) - 1 if head in kind.far else 0 for head in range(kind.heads)]
-        self.__saved: list[tuple[int, int]] = []  # from the home end outwards
+        self.__spans: list[tuple[int, int]] = []  # first and last cell of each saved span, counted from the home end
 
     def read(self, head: int = 0) -> int:
+        """The symbol under a head."""
         if self.__symbols is None:
             raise TypeError("the values of this tape can be compared and swapped, not read")
         return self.__cells[self.__at[head]]
@@ -116,18 +122,18 @@ class Tape:
         self.__at[head] = self.__at[other]
 
     def push(self, first: int, last: int) -> None:
-        """Push the span from `first` to `last` on the stack of spans. Heads in the opposite order push nothing."""
+        """Save the span from head `first` to head `last` on the stack. Heads in the opposite order save nothing."""
         if self.__at[first] <= self.__at[last]:
-            self.__saved.append((self.__at[first], self.__at[last]))
+            self.__spans.append((self.__at[first], self.__at[last]))
 
     def pop(self, first: int, last: int) -> None:
-        """Pop the last span and put two heads at its ends. From an empty stack, the heads stay."""
-        if self.__saved:
-            self.__at[first], self.__at[last] = self.__saved.pop()
+        """Remove the span saved last, and put two heads at its ends. If there is none, the heads stay."""
+        if self.__spans:
+            self.__at[first], self.__at[last] = self.__spans.pop()
 
     def empty(self) -> bool:
-        """Whether the stack of spans is empty."""
-        return not self.__saved
+        """Whether no span is saved."""
+        return not self.__spans
 
     def move(self, direction: int, head: int = 0) -> None:
         """Move a head one cell to the LEFT or RIGHT; any other direction changes nothing."""
@@ -143,13 +149,14 @@ class Tape:
 
     def at_start(self, head: int = 0) -> bool:
         """Whether a head is on the leftmost cell."""
-        return self.__at[head] == (0 if self.__outward == RIGHT else self.__far())
+        return self.__at[head] == (0 if self.__outward == RIGHT else self.__end())
 
     def at_last(self, head: int = 0) -> bool:
         """Whether a head is on the rightmost cell."""
-        return self.__at[head] == (0 if self.__outward == LEFT else self.__far())
+        return self.__at[head] == (0 if self.__outward == LEFT else self.__end())
 
-    def __far(self) -> int:
+    def __end(self) -> int:
+        """The cell at the end that is not home; -1, where no head can be, if the tape does not end there."""
         return len(self.__cells) - 1 if self.__beyond is None else -1
 
     def contents(self) -> list[Any]:

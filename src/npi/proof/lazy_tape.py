@@ -57,7 +57,8 @@ class LazyTape:
 
     def __init__(self, kind: TapeKind, oracle: Oracle, state: AbstractTape):
         self.__symbols, self.__beyond, self.__oracle = kind.symbols, kind.beyond, oracle
-        self.__symbol_radius, self.__cell_radius = kind.near, max(kind.near, kind.drawn)
+        self.__symbol_radius = kind.symbol_radius
+        self.__cell_radius = max(kind.symbol_radius, kind.cell_radius)
         self.__outward = RIGHT if kind.home == "left" else LEFT
         self.load(state)
 

@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import torch
 
-from npi.errors import BadInput
 from npi.language.program import ACT, Decision, Frame
 from npi.language.task import Task
 from npi.network.checkpoint import resolve_model

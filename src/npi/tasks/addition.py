@@ -25,7 +25,7 @@ MOVE, WRITE = OPS = range(2)
 
 ROW = TapeKind(symbols=len(SYMBOLS), home="right", beyond=BLANK)
 EMPTY = replace(ROW, given=False)
-CARRIES = replace(EMPTY, near=1)  # a proof must remember the carry that is written to the left of the pointer
+CARRIES = replace(EMPTY, symbol_radius=1)  # a proof must remember the carry that is written to the left of the pointer
 
 LONG = 1000  # numbers with at least so many digits are drawn digit by digit
 

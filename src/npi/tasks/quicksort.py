@@ -24,7 +24,7 @@ from npi.tasks import bubblesort
 LOW, BORDER, NEXT, HIGH = POINTERS = range(4)
 MOVE, SWAP, SPLIT, POP = OPS = range(4)
 
-VALUES = TapeKind(symbols=None, heads=4, far=(HIGH,), drawn=0)
+VALUES = TapeKind(symbols=None, heads=4, far=(HIGH,), cell_radius=0)
 
 Bit = Annotated[int, range(2)]
 
