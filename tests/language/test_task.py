@@ -156,7 +156,7 @@ def test_every_fault_is_reported_at_once():
     found = faults(main=both, answer=lambda problem: 1)
     assert "decides differently" in found
     assert "argument 1 is outside" in found
-    assert "right is 1" in found
+    assert "the right answer is 1" in found
 
 
 def test_sampling_is_repeatable():

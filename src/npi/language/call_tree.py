@@ -1,4 +1,4 @@
-"""A run as a person reads it: the indented call tree of the paper's figures."""
+"""Call trees: a run as indented text, as in the paper's figures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from npi.language.trace import Trace
 
 
 def format_tree(trace: Trace, env: type[Env], indent: str = "  ") -> Iterator[str]:
-    """One line for each call, indented by depth, actions in the words of their environment."""
+    """One line for each call, indented by depth. Actions appear as `Env.describe` writes them."""
     yield format_call(trace.call, env)
     depth = 1
     for decision in trace.decisions:
@@ -23,15 +23,17 @@ def format_tree(trace: Trace, env: type[Env], indent: str = "  ") -> Iterator[st
 
 
 def format_call(call: Call, env: type[Env]) -> str:
+    """One call on one line: the action, or the program's name and, unless all are 0, its arguments."""
     if call.program == ACT:
-        # A model of several tasks has arguments that mean nothing here; an untrained one will use them.
-        meant = all(value < size for value, size in zip(call.args, _arguments(env), strict=True))
-        return env.describe(call.args) if meant else Env.describe(call.args)
+        # A model of several tasks can output arguments that only another task's environment has, and a badly trained
+        # one does. `env.describe` need not handle them.
+        declared = all(value < size for value, size in zip(call.args, _argument_sizes(env), strict=True))
+        return env.describe(call.args) if declared else Env.describe(call.args)
     return " ".join([call.program, *map(str, call.args)]) if any(call.args) else call.program
 
 
 @cache
-def _arguments(env: type[Env]) -> tuple[int, ...]:
+def _argument_sizes(env: type[Env]) -> tuple[int, ...]:
     return env.argument_sizes()
 
 

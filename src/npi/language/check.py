@@ -1,4 +1,4 @@
-"""Checking: whether a task can be learned at all, and if not, every fault found."""
+"""Checking a task before training: can a network learn it, and if not, why not?"""
 
 from __future__ import annotations
 
@@ -16,14 +16,23 @@ from npi.language.record import record
 from npi.language.task import Task
 from npi.language.trace import Limits, Runaway, steps_in_order
 
+# Much less than a run may use, so that a teacher that never returns is found within seconds.
+CHECK_LIMITS = Limits(steps=1_000_000, depth=10_000)
+# On the first problems, all actions are tried at the start: at most so many, if an environment has more.
+EXHAUSTIVE_PROBLEMS, MAX_ACTIONS = 3, 1000
+TRY_EVERY = 17  # steps between actions with random arguments; a prime, so that they meet every step of a loop
+LAST_OBSERVATIONS = 3  # of a history that a fault reports
+MAX_CHARACTERS = 60  # of a problem or an answer in a fault; longer ones are cut
+
 
 @dataclass
 class CheckReport:
     """What `check_task` found. A task without faults can be learned.
 
+    task                        the name of the task, and its teacher
     problems, frames, distinct  how many problems and frames it recorded, and how many distinct frames
     programs                    the programs in these frames
-    faults                      one sentence for each kind of fault
+    faults                      a description of each fault; faults of one kind are described once
     """
 
     task: str
@@ -34,13 +43,16 @@ class CheckReport:
     faults: list[str] = field(default_factory=list[str])
 
 
-def check_task(
-    task: Task, problems: int = 100, seed: int = 0, limits: Limits = Limits(1_000_000, 10_000)
-) -> CheckReport:
+def check_task(task: Task, problems: int = 100, seed: int = 0, limits: Limits = CHECK_LIMITS) -> CheckReport:
     """Run a task's teacher on many problems and report every fault found, not only the first.
 
-    It checks that answers are right, observations and arguments within their declared ranges, `act` total, and the
-    teacher honest: that each of its decisions is a function of the frame's history.
+    It checks that:
+
+    - answers are right,
+    - observations and arguments are within their declared ranges,
+    - `act` is total: no action raises an exception or leads to an undeclared observation,
+    - nothing but `act` changes the environment,
+    - the teacher is honest: each of its decisions is a function of the frame's history.
 
     >>> import npi
     >>> from npi import tasks
@@ -55,10 +67,10 @@ class _Check:
         self.task, self.limits = task, limits
         self.report = CheckReport(f"{task.name} ({task.teacher})")
         self.seen_faults: set[Hashable] = set()
-        self.nodes: dict[Hashable, int] = {}  # histories, as a trie: (parent, observation) -> node
-        self.decided: dict[int, Decision] = {}
+        self.nodes: dict[Hashable, int] = {}  # histories, as a trie: call -> root, (node, observation) -> next node
+        self.decided: dict[int, Decision] = {}  # the first decision seen at each node; an honest teacher has no other
         self.rng = Random(0)
-        self.endless = False  # a teacher that never returns is run once only
+        self.endless = False  # whether the teacher reached a limit; it is then not run again
 
     def fault(self, key: Hashable, text: str) -> None:
         """Keep the first fault of each kind: a hundred problems that fail for one reason are one fault."""
@@ -93,7 +105,7 @@ class _Check:
             try:
                 problem = self.problem(size, index, seed)
             except Exception as error:
-                self.fault("sample", f"sample raises {_named(error)} for size {size}")
+                self.fault("sample", f"sample raises {_describe_error(error)} for size {size}")
                 continue
             report.problems += 1
             for recording in self.recordings(problem):
@@ -102,7 +114,7 @@ class _Check:
                     programs.add(frame.call.program)
                     if frame not in distinct:
                         distinct.add(frame)
-                        self.history(frame)
+                        self.check_frame(frame)
         report.distinct, report.programs = len(distinct), sorted(programs)
         return report
 
@@ -112,12 +124,13 @@ class _Check:
         return corner_cases[index % len(corner_cases)] if corner_cases else self.task.sample(Random(seed + index), size)
 
     def recordings(self, problem: Any) -> Iterator[list[Frame]]:
+        """Demonstrate a problem: check the answer, then replay and yield each recording."""
         task = self.task
         try:
             env = task.env.of(problem)
             untouched = copy.deepcopy(env)
         except Exception as error:
-            self.fault("of", f"{task.env.__name__}.of({_short(problem)}) raises {_named(error)}")
+            self.fault("of", f"{task.env.__name__}.of({_short(problem)}) raises {_describe_error(error)}")
             return
         for program in (task.main, *task.extra_programs):
             try:
@@ -127,113 +140,120 @@ class _Check:
                 self.fault(("runaway", program.name), f"{error}, on the problem {_short(problem)}")
                 return
             except Exception as error:
-                where = f"{program.name} raises {_named(error)}, on the problem {_short(problem)}"
-                self.fault(("raises", program.name, type(error)), where)
+                text = f"{program.name} raises {_describe_error(error)}, on the problem {_short(problem)}"
+                self.fault(("raises", program.name, type(error)), text)
                 return
             if program is task.main:
-                self.judge(problem, env)
+                self.check_answer(problem, env)
             self.replay(problem, untouched, recording, env.observe())
             yield recording
 
-    def judge(self, problem: Any, env: Env) -> None:
+    def check_answer(self, problem: Any, env: Env) -> None:
         try:
             expected, got = self.task.answer(problem), self.task.result(env)
         except Exception as error:
-            self.fault("answer", f"answer or result raises {_named(error)}, on the problem {_short(problem)}")
+            self.fault("answer", f"answer or result raises {_describe_error(error)}, on the problem {_short(problem)}")
             return
         if expected != got:
-            text = f"{self.task.main.name} gives {_short(got)} on {_short(problem)}; right is {_short(expected)}"
-            self.fault("wrong answer", text)
+            given = f"{self.task.main.name} gives {_short(got)} on {_short(problem)}"
+            self.fault("wrong answer", f"{given}; the right answer is {_short(expected)}")
 
     def replay(self, problem: Any, env: Env, recording: list[Frame], last: Observation) -> None:
-        """Perform the recorded actions alone, on a fresh environment: it must show the same observations."""
-        if self.report.problems <= 3:
-            for args in islice(product(*(range(size) for size in self.arguments)), 1000):
+        """Perform the recorded actions alone, on a fresh environment: it must give the same observations.
+
+        `last` is the observation after the run. Other actions are tried on copies along the way.
+        """
+        if self.report.problems <= EXHAUSTIVE_PROBLEMS:
+            for args in islice(product(*(range(size) for size in self.arguments)), MAX_ACTIONS):
                 self.try_act(env, args)
         for count, (frame, step) in enumerate(steps_in_order(recording)):
             if env.observe() != step.observation:
-                self.around(problem, frame.call.program, env.observe(), step.observation)
+                self.fault_in_replay(problem, frame.call.program, env.observe(), step.observation)
                 return
             if step.decision is not None and step.decision.program == ACT:
-                if count % 17 == 0:
-                    self.probe(env)
+                if count % TRY_EVERY == 0:
+                    self.try_random_act(env)
                 env.act(*step.decision.args)
         if env.observe() != last:
-            self.around(problem, recording[0].call.program, env.observe(), last)
+            self.fault_in_replay(problem, recording[0].call.program, env.observe(), last)
 
-    def around(self, problem: Any, program: str, replayed: Observation, recorded: Observation) -> None:
+    def fault_in_replay(self, problem: Any, program: str, replayed: Observation, recorded: Observation) -> None:
         self.fault(
-            ("around", program),
-            f"the recorded actions alone do not lead to what {program} observed ({_fields(replayed)} instead of "
-            f"{_fields(recorded)}), on the problem {_short(problem)}: the environment was changed by something other "
-            f"than act, or observe is not repeatable",
+            ("replay", program),
+            f"the recorded actions alone do not lead to what {program} observed ({_describe_observation(replayed)} "
+            f"instead of {_describe_observation(recorded)}), on the problem {_short(problem)}: the environment was "
+            f"changed by something other than act, or observe is not repeatable",
         )
 
-    def probe(self, env: Env) -> None:
-        """Try an action that no teacher performs: `act` must be total."""
+    def try_random_act(self, env: Env) -> None:
+        """Try an action with random arguments, some of them far out of range."""
         choices = ([-1, 0, 1, self.rng.randrange(size), size, 10**6] for size in self.arguments)
         self.try_act(env, tuple(map(self.rng.choice, choices)))
 
     def try_act(self, env: Env, args: tuple[int, ...]) -> None:
+        """Act on a copy: no action may raise an exception, or lead to an undeclared observation."""
         env = copy.deepcopy(env)
         try:
             env.act(*args)
-            self.ranges("after act" + str(args), env.observe())
+            self.check_ranges(f"after act{args}", env.observe())
         except Exception as error:
-            self.fault("act", f"{type(env).__name__}.act{args} raises {_named(error)}; act must be total")
+            self.fault("act", f"{type(env).__name__}.act{args} raises {_describe_error(error)}; act must be total")
 
-    def ranges(self, where: str, observation: Observation) -> None:
+    def check_ranges(self, where: str, observation: Observation) -> None:
+        """Every field must be in its declared range. `where` opens the sentence of a fault."""
         numbers = observation
         if self.shows_image:
             *numbers, image = observation
             if not isinstance(image, Image):
-                self.fault("image", f"{where} observes {image!r} where an Image is declared")
+                self.fault("image", f"{where}, observe returns {image!r} where it declares an Image")
             elif not _fits(image.labels, self.label_sizes):
-                text = f"{where} observes an image with the labels {image.labels}, but declares {self.label_sizes}"
+                text = f"{where}, an image has the labels {image.labels}, outside label_sizes {self.label_sizes}"
                 self.fault("labels", text)
         for (name, size), value in zip(self.fields.items(), numbers, strict=True):
             if not (isinstance(value, int) and 0 <= value < size):
-                text = f"{where} observes {name} = {value!r}, outside its declared range 0..{size - 1}"
+                text = f"{where}, observe returns {name} = {value!r}, outside its declared range 0..{size - 1}"
                 self.fault(("range", name), text)
 
-    def history(self, frame: Frame) -> None:
+    def check_frame(self, frame: Frame) -> None:
+        """Every observation and argument must be in range, and every decision a function of the history."""
         program = frame.call.program
         node = self.nodes.setdefault(frame.call, len(self.nodes))
         for index, (observation, decision) in enumerate(frame.steps):
-            self.ranges(program, observation)
+            self.check_ranges(f"in {program}", observation)
             if decision is not None:
                 for slot, (value, size) in enumerate(zip(decision.args, self.arguments, strict=True)):
                     if not 0 <= value < size:
-                        text = f"{program} calls {_decision(decision)}: argument {slot + 1} is outside 0..{size - 1}"
+                        text = f"{program} calls {_describe(decision)}: argument {slot + 1} is outside 0..{size - 1}"
                         self.fault(("argument", program, slot), text)
             node = self.nodes.setdefault((node, observation), len(self.nodes))
             other = self.decided.setdefault(node, decision)
             if other != decision:
-                past = "; ".join(_fields(step.observation) for step in frame.steps[: index + 1][-3:])
+                recent = frame.steps[: index + 1][-LAST_OBSERVATIONS:]
+                observed = "; ".join(_describe_observation(step.observation) for step in recent)
                 self.fault(
                     ("dishonest", program),
-                    f"{program} decides differently after the same history: once {_decision(other)}, once "
-                    f"{_decision(decision)}, at step {index + 1} after observing {past}. It reads state that observe "
-                    f"does not show: show it in observe, or decide without it",
+                    f"{program} decides differently after the same history: once {_describe(other)}, once "
+                    f"{_describe(decision)}, at step {index + 1} after observing {observed}. It reads state that "
+                    f"observe does not show: show it in observe, or decide without it",
                 )
 
 
-def _named(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__} ({error})"
 
 
-def _decision(decision: Decision) -> str:
+def _describe(decision: Decision) -> str:
     return "return" if decision is None else f"{decision.program}{decision.args}"
 
 
-def _fields(observation: Observation) -> str:
+def _describe_observation(observation: Observation) -> str:
     names = getattr(observation, "_fields", range(len(observation)))
     return ", ".join(f"{name}={value}" for name, value in zip(names, observation, strict=True))
 
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 60 else text[:45] + "..." + text[-12:]
+    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 15]}...{text[-12:]}"
 
 
 def _fits(values: tuple[int, ...], sizes: tuple[int, ...]) -> bool:

@@ -23,7 +23,9 @@ from npi.language.tape import TapeKind
 
 
 class Env(ABC):
-    """The world that a program observes and acts on. A model finds its encoder by the name of the class.
+    """The world that a program observes and acts on.
+
+    A model has one encoder for each environment, stored under the name of the class: a renamed class is a new one.
 
     >>> from typing import Annotated, NamedTuple
     >>> from npi import Env, Tape, TapeKind
@@ -63,7 +65,7 @@ class Env(ABC):
 
     @classmethod
     def tapes(cls) -> tuple[TapeKind | GraphKind, ...]:
-        """The tapes and graphs that hold all of its state, in the order of the constructor's arguments.
+        """The tapes and graphs that hold all state of the environment, in the order of the constructor's arguments.
 
         Programs can be proved only on environments that declare them: a proof runs the same code on abstract tapes.
         """
@@ -71,20 +73,21 @@ class Env(ABC):
 
     @classmethod
     def describe(cls, args: tuple[int, ...]) -> str:
-        """One action as text, as in the paper's traces."""
+        """An action as text, for call trees; by default ACT and the three arguments."""
         return " ".join([ACT, *map(str, args)])
 
     @classmethod
     def fields(cls) -> dict[str, int]:
         """The name of each field of the observation, except an image, and its number of values."""
-        hints = cls._seen()
+        hints = cls._field_hints()
         return _ranges(cls, "observe", {name: hint for name, hint in hints.items() if hint is not Image})
 
     @classmethod
     def shows_image(cls) -> bool:
         """Whether the last field of the observation is an image."""
-        images = [index for index, hint in enumerate(cls._seen().values()) if hint is Image]
-        if images and images != [len(cls._seen()) - 1]:
+        hints = list(cls._field_hints().values())
+        images = [index for index, hint in enumerate(hints) if hint is Image]
+        if images and images != [len(hints) - 1]:
             raise TypeError(f"{cls.__name__}.observe: there can be one image, as the last field")
         return bool(images)
 
@@ -94,7 +97,8 @@ class Env(ABC):
         return ()
 
     @classmethod
-    def _seen(cls) -> dict[str, Any]:
+    def _field_hints(cls) -> dict[str, Any]:
+        """The annotation of each field of the observation."""
         observation = get_type_hints(cls.observe, include_extras=True).get("return")
         return get_type_hints(observation, include_extras=True) if observation is not None else {}
 
@@ -109,6 +113,7 @@ class Env(ABC):
 
 
 def _ranges(cls: type, method: str, hints: dict[str, Any]) -> dict[str, int]:
+    """The number of values that each annotation declares; `cls` and `method` are for the error."""
     sizes: dict[str, int] = {}
     for name, hint in hints.items():
         found = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, range)]

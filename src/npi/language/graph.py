@@ -5,8 +5,10 @@ opened yet, GRAY an open one, BLACK a closed one, and NONE means that there is n
 that is, nor how many there are. So the same environment code also runs on an abstract graph, which stands for graphs of
 every size: that is how programs are proved.
 
-Start vertices come in order. The open vertices form a stack, with the start vertex at the bottom; each keeps the place
-of its next child. So the start vertex is gray while any vertex is open, and in a graph without cycles no child is gray.
+A search may begin at any vertex. The start vertex is the one that it begins at now: first the first vertex listed, then
+the others in their order. The open vertices form a stack, with the start vertex at the bottom; each of them keeps the
+place of its next child. So the start vertex is gray while any vertex is open, and in a graph without cycles no child is
+gray.
 """
 
 from __future__ import annotations
@@ -16,13 +18,15 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 NONE, WHITE, GRAY, BLACK = COLOURS = range(4)
+CYCLE_ENDS = 10  # an error names so many vertices at the start of a cycle, and so many at its end
 
 
 @dataclass(frozen=True)
 class GraphKind:
     """What is known of a graph before any colour is observed: it has a vertex, and no cycle.
 
-    counted  for a proof: open vertices are counted up to this number. More is never wrong, but explores more
+    counted  for a proof: how many open vertices an abstract graph counts; above that it knows "perhaps more" only. A
+             larger number is never wrong, but a proof then has more abstract states to explore
 
     >>> from npi import GraphKind
     >>> graph = GraphKind().graph([("shirt", ["tie"]), ("tie", [])])
@@ -51,7 +55,7 @@ class Graph:
     ['shirt', 'tie']
     """
 
-    # Two leading underscores and no more methods than these, as in Tape.
+    # Names with two leading underscores, and no methods that an abstract graph could not have: see the comment in Tape.
     __slots__ = ("__children", "__closed", "__colours", "__open", "__start", "__vertices")
 
     def __init__(self, vertices: Iterable[tuple[Hashable, Iterable[Hashable]]]):
@@ -127,12 +131,13 @@ class Graph:
             self.__closed.append(vertex)
 
     def order(self) -> list[Hashable]:
-        """The closed vertices, the last first: for reading a result, never for `observe` or `act`."""
+        """The closed vertices, the one closed last in front: for reading a result, never for `observe` or `act`."""
         return self.__closed[::-1]
 
 
 def _arrows(cycle: list[Hashable]) -> str:
+    """A cycle as text. Of a long one, only the first and last vertices."""
     words = [str(vertex) for vertex in cycle]
-    if len(words) > 20:
-        words[10:-10] = [f"... ({len(words) - 21:,} more) ..."]
+    if len(words) > 2 * CYCLE_ENDS:
+        words[CYCLE_ENDS:-CYCLE_ENDS] = [f"... ({len(words) - 2 * CYCLE_ENDS:,} more) ..."]
     return " -> ".join(words)

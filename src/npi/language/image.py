@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import numpy as np
 
-IMAGE_SIDE = 128  # pixels; the paper's
+IMAGE_SIDE = 128  # pixels, as in the paper
 
 
 class Image:
     """RGBA pixels [IMAGE_SIDE, IMAGE_SIDE, 4] in bytes. Images with equal pixels are equal: they are part of histories.
 
-    A network sees the colours alone. Alpha marks the object, so that augmentation can replace the background. `labels`
-    are auxiliary labels, small integers that training may predict from the image; they are never shown either.
+    A network sees red, green and blue only. Alpha marks the object, so that augmentation can replace the background.
+    `labels` are small integers for an auxiliary loss, such as the camera's pose; they are no part of an observation.
 
     >>> import numpy as np
     >>> from npi import Image

@@ -1,16 +1,16 @@
-"""The interpreter: runs programs over an explicit stack; at each step a decider decides what to do.
+"""The interpreter: runs programs over an explicit stack; at each step a decider makes the decision.
 
 The semantics, stated once
 - A frame starts with no state (for the network: a zero LSTM state). At each step the decider gets the observation, the
-  frame's program and arguments, and the frame's state. It answers with a decision and the next state.
+  frame's program and arguments, and the frame's state. It replies with a decision and the next state.
 - Return is a step of its own: the decision None ends the frame. (Algorithm 1 of the paper makes a call and then tests
   the stop probability, so it cannot express a program that calls nothing.)
-- ACT runs on the environment directly: no frame, no step of its own.
+- ACT acts on the environment directly and has no frame: it takes one step, that of the frame that decided it.
 - Only ACT changes the environment, so it is observed again only after an ACT.
 - A run is bounded in steps and depth. The stack is a list: depth costs memory, not Python's recursion.
 
 The decider is an argument: a network, a network with memoised answers (`Memo`), a compiled program, or a teacher's
-recording (`Memo.of`). All of them run through the same lines below.
+recording (`Memo.of`). The loop in `interpret` is the same for all of them.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ class Decider(Protocol):
     """Makes the decisions of a run."""
 
     def cached(self, observation: Observation, call: Call, state: FrameState) -> Reply | None:
-        """The answer to one query if it is stored; None if `decide` must compute it."""
+        """The reply to one query if it is stored; None if `decide` must compute it."""
         ...
 
     def decide(self, queries: list[Query]) -> list[Reply]:
-        """The answers to several queries, each from a run of its own, computed together."""
+        """The replies to several queries, each from a different run, computed together."""
         ...
 
 
 def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Generator[Query, Reply, None]:
     """Run `trace.call` on an environment, appending each decision to the trace.
 
-    Yields the queries that the decider has no stored answer to, and is sent the answers.
+    A generator: it yields each query to which the decider has no stored reply, and is sent the reply.
     """
     call, state, observation = trace.call, None, env.observe()
     stack: list[tuple[Call, FrameState]] = []
-    cached, decided = decider.cached, trace.decisions.append
+    cached, append = decider.cached, trace.decisions.append
     for _ in range(limits.steps):
         decision, state = cached(observation, call, state) or (yield observation, call, state)
-        decided(decision)
+        append(decision)
         if decision is None:
             if not stack:
                 return
@@ -68,24 +68,24 @@ def interpret(env: Env, trace: Trace, decider: Decider, limits: Limits) -> Gener
 
 
 def run_batch(envs: Sequence[Env], call: Call, decider: Decider, limits: Limits = Limits()) -> list[Trace]:
-    """Run one program on many environments side by side; the decider answers the queries of all of them together.
+    """Run one program on many environments side by side; the decider gets the queries of all of them together.
 
     A run that reaches a limit ends with its `runaway` set; the others continue.
     """
     traces = [Trace(call, []) for _ in envs]
     live = [interpret(env, trace, decider, limits) for env, trace in zip(envs, traces, strict=True)]
-    answers: list[Reply | None] = [None] * len(live)  # None starts a generator
+    replies: list[Reply | None] = [None] * len(live)  # None starts a generator
     while live:
         waiting: list[Generator[Query, Reply, None]] = []
         queries: list[Query] = []
-        for interpreter, answer in zip(live, answers, strict=True):
+        for interpreter, reply in zip(live, replies, strict=True):
             try:
-                queries.append(interpreter.send(answer))  # pyright: ignore[reportArgumentType]
+                queries.append(interpreter.send(reply))  # pyright: ignore[reportArgumentType]
             except StopIteration:
                 continue
             waiting.append(interpreter)
         live = waiting
-        answers = list(decider.decide(queries)) if queries else []
+        replies = list(decider.decide(queries)) if queries else []
     return traces
 
 

@@ -10,7 +10,7 @@ A program is an ordinary function of an environment. It runs as it stands; nothi
 
 Call       a program's name and its arguments: three small integers, 0 where the author gave none
 Decision   what a frame does next: a Call, or None, which means return
-Step       what was observed, and what was decided
+Step       one step of a frame: what it observed, and what it then decided
 Frame      one call and its steps; the last step returns
 Trace      every decision of one run, in order: calls and returns nest, so the list holds the whole tree
 """
@@ -115,16 +115,16 @@ def _program(function: Callable[..., None], name: str | None) -> Program:
         if handler is None or handler.env is not env:
             function(env, *args)
         else:
-            handler.call(made, args)
+            handler.call(wrapper, args)
 
-    made = cast(Program, run)
-    made.name, made.function = name, function
-    return made
+    wrapper = cast(Program, run)
+    wrapper.name, wrapper.function = name, function
+    return wrapper
 
 
 @program
 def act(env: Any, first: int = 0, second: int = 0, third: int = 0) -> None:
-    """The one primitive of every environment (ACT); the arguments choose the action.
+    """Perform an action: the one primitive program, ACT. What its arguments mean is up to the environment.
 
     >>> from npi import act, tasks
     >>> from npi.tasks.addition import LEFT, MOVE, OUT

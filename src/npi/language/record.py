@@ -8,15 +8,21 @@ from typing import Any
 from npi.language.program import ARGS, Call, Decision, Frame, Program, Step, act, handle_calls
 from npi.language.trace import Limits, Runaway, Trace
 
+# A call of a program takes four frames of Python: the decorator's wrapper, the handler's `call`, `_invoke` and the
+# function. The rest is for the caller, and for what a function calls besides programs.
+PYTHON_FRAMES_PER_CALL, OTHER_PYTHON_FRAMES = 4, 1000
+
 
 class _Recorder:
+    """The call handler of `record`: performs each call, and keeps its frame."""
+
     def __init__(self, env: Any, limits: Limits):
         self.env, self.limits = env, limits
         self.observation = env.observe()  # observed again after each act: nothing else changes the environment
         self.programs: dict[str, Program] = {}
         self.calls: dict[tuple[Program, tuple[int, ...]], Call] = {}
         self.frames: list[tuple[Call, list[Step]]] = []
-        self.open: list[list[Step]] = []
+        self.open: list[list[Step]] = []  # the steps of the frames that have not returned
         self.steps = 0
 
     def call(self, program: Program, args: tuple[int, ...]) -> None:
@@ -37,11 +43,12 @@ class _Recorder:
         self.open.pop()
 
     def first_call(self, program: Program, args: tuple[int, ...]) -> Call:
+        """Make the Call for a program and arguments not called before in this run."""
         known = self.programs.setdefault(program.name, program)
         if known is not program:
             raise ValueError(
-                f"two programs named {program.name} are called in one run: {_place(known)} and {_place(program)}; "
-                f"a name is an identity, so rename one of them"
+                f"two programs named {program.name} are called in one run: {_source_line(known)} and "
+                f"{_source_line(program)}; a name is an identity, so rename one of them"
             )
         call = Call(program.name, tuple(int(a) for a in args) + (0,) * (ARGS - len(args)))
         self.calls[program, args] = call
@@ -60,15 +67,15 @@ class _Recorder:
 
 
 class _Counter:
-    """Counts the steps of a run without storing them."""
+    """The call handler of `count_steps`: performs each call, and stores no steps."""
 
     def __init__(self, env: Any, limits: Limits):
         self.env, self.limits = env, limits
-        self.steps = -1  # the first call is not a decision
+        self.steps = -1  # no frame decided the first call
         self.open: list[Program] = []
 
     def call(self, program: Program, args: tuple[int, ...]) -> None:
-        self.steps += 1 if program is act else 2  # the call, and the return of what is called
+        self.steps += 1 if program is act else 2  # the decision to call, and the decision to return from it
         if self.steps > self.limits.steps or (program is not act and len(self.open) >= self.limits.depth):
             limits = f"limit of {self.limits.steps:,} steps or {self.limits.depth:,} calls reached"
             raise Runaway(Trace(Call((*self.open, program)[0].name, (0,) * ARGS), [], limits))
@@ -104,27 +111,28 @@ def record_programs(
 ) -> tuple[list[Frame], dict[str, Program]]:
     """The frames of a run, as `record` gives them, and the programs that took part in it, by name."""
     recorder = _Recorder(env, limits)
-    _watch(recorder, program, args)
+    _run_with(recorder, program, args)
     return [Frame(call, tuple(steps)) for call, steps in recorder.frames], recorder.programs
 
 
 def count_steps(env: Any, program: Program, *args: int, limits: Limits = Limits()) -> int:
     """Run a program on an environment and return how many decisions it made, without keeping them."""
     counter = _Counter(env, limits)
-    _watch(counter, program, args)
+    _run_with(counter, program, args)
     return counter.steps
 
 
-def _watch(recorder: _Recorder | _Counter, program: Program, args: tuple[int, ...]) -> None:
+def _run_with(handler: _Recorder | _Counter, program: Program, args: tuple[int, ...]) -> None:
     python_limit = sys.getrecursionlimit()
     try:
-        sys.setrecursionlimit(max(python_limit, 4 * recorder.limits.depth + 1000))
-        with handle_calls(recorder):
-            program(recorder.env, *args)
+        needed = PYTHON_FRAMES_PER_CALL * handler.limits.depth + OTHER_PYTHON_FRAMES
+        sys.setrecursionlimit(max(python_limit, needed))
+        with handle_calls(handler):
+            program(handler.env, *args)
     finally:
         sys.setrecursionlimit(python_limit)
 
 
-def _place(program: Program) -> str:
+def _source_line(program: Program) -> str:
     code = program.function.__code__
     return f"{code.co_filename}:{code.co_firstlineno}"

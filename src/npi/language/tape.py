@@ -24,16 +24,17 @@ class TapeKind:
 
     symbols        cells hold 0 .. symbols-1; None: values that can be ordered; they are compared and swapped, never
                    read
-    heads          how many heads the tape has; they start on the home cell
-    far            the heads that start on the cell at the other end instead, if the tape ends there
-    home           the end where the heads start
+    heads          how many heads the tape has
+    far            the heads that start at the end that is not home, if the tape ends there
+    home           the end where all other heads start
     beyond         the symbol of all cells past the other end; None: the tape ends there
     given          whether the problem determines the cells; otherwise all of them are `beyond` at first
     length_of      another kind of tape in the same environment, whose tapes have the same length
-    symbol_radius  for a proof: symbols at most this far from a head are remembered. More is never wrong, but explores
-                   more
+    symbol_radius  for a proof: symbols at most this far from a head are remembered
     cell_radius    for a proof: cells at most this far from a head are remembered, even where their symbols are not,
                    and so whether the head is next to an end
+
+    Larger radii are never wrong, but a proof then has more abstract states to explore.
 
     >>> from npi import RIGHT, TapeKind
     >>> tape = TapeKind(symbols=2).tape([1, 0])

@@ -32,8 +32,9 @@ class Task(Generic[Problem, Answer]):
     sizes, examples the problem sizes of the training set, and how many problems of each
     corner_cases    problems of a size that a random sample would miss
     extra_programs  programs to learn that `main` does not call; each is demonstrated after `main` has returned
-    sample_test     draws a random test problem, where test problems must differ from training problems
-    prepare         does work that recording needs, such as rendering; yields (done, total)
+    sample_test     like `sample`, for tasks whose test problems need something unseen, such as other cars; by default
+                    `sample` draws them too
+    prepare         does what must be done once before recording, such as rendering; yields (done, total)
     builds_on       programs of other tasks that this one calls; a model must know them to be taught this task
 
     >>> from npi import tasks
@@ -78,7 +79,7 @@ class Task(Generic[Problem, Answer]):
 
     def test_problems(self, size: int, count: int, seed: int) -> list[Problem]:
         """Test problems of a size: corner cases first, then random ones."""
-        rng = Random(f"judge {self.name} {size} {seed}")
+        rng = Random(f"judge {self.name} {size} {seed}")  # any other text would change the problems of kept results
         corner_cases = self.corner_cases(size)[:count]
         return corner_cases + [(self.sample_test or self.sample)(rng, size) for _ in range(count - len(corner_cases))]
 

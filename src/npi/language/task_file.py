@@ -1,4 +1,4 @@
-"""Task files: a Task in a Python file of the user's, named as FILE.py:NAME. Reading one runs its code."""
+"""Task files: a Task in a user's Python file, named as FILE.py:NAME. Loading one runs the file's code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from npi.language.task import Task
 
 
 def is_task_file(name: str) -> bool:
-    """Whether a name means a task in a file."""
+    """Whether a name is FILE.py:NAME, not that of a built-in task."""
     return ".py" in name
 
 
