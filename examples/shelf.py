@@ -13,7 +13,7 @@ import npi
 from npi import RIGHT, Env, Tape, TapeKind, Task, act, program
 
 MOVE, OFF = OPERATIONS = range(2)
-SHELF = TapeKind(symbols=2)  # each cell is 0 or 1: a light that is off or on; one head, first on the leftmost cell
+SHELF = TapeKind(symbols=2)  # each cell is 0 or 1, a light that is off or on; its one head starts on the leftmost cell
 Bit = Annotated[int, range(2)]
 
 

@@ -113,7 +113,7 @@ def test_invalid_files_are_refused_with_a_reason(sorts, tmp_path, content, messa
     ("words", "message"),
     [
         ([], "there is nothing to sort: give edges such as shirt:tie"),
-        (["edgs.txt"], "'edgs.txt' is neither an edge nor a file that is there"),
+        (["edgs.txt"], "'edgs.txt' is neither an edge nor an existing file"),
         (["a:b", "a:"], "'a:' is neither"),
         ([":b"], "':b' is neither"),
         (["a:b:c"], "'a:b:c' is neither"),

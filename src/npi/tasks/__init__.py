@@ -30,7 +30,7 @@ def find(name: str, teacher: str = "recursive") -> Task[Any, Any]:
 
 
 def find_task(task: Task[Any, Any] | str, teacher: str = "recursive") -> Task[Any, Any]:
-    """A task, given as itself, by the name of a built-in one, or as FILE.py:NAME (which has one teacher)."""
+    """A task, given as itself, by the name of a built-in one, or as FILE.py:NAME; `teacher` is for built-in ones."""
     if isinstance(task, Task):
         return task
     return load_task_file(task) if is_task_file(task) else find(task, teacher)

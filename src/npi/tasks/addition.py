@@ -27,7 +27,9 @@ ROW = TapeKind(symbols=len(SYMBOLS), home="right", beyond=BLANK)
 EMPTY = replace(ROW, given=False)
 CARRIES = replace(EMPTY, symbol_radius=1)  # a proof must remember the carry that is written to the left of the pointer
 
-LONG = 1000  # numbers with at least so many digits are drawn digit by digit
+# Numbers of so many digits or more are drawn digit by digit, because Python by default refuses to print integers of
+# more than 4,300 digits. Another limit would change the random problems of kept results.
+LONG = 1000
 
 Symbol = Annotated[int, SYMBOLS]
 
@@ -102,6 +104,7 @@ def rshift(pad: AdditionPad) -> None:
 
 
 def unfinished(pad: AdditionPad) -> bool:
+    """Whether a digit or a carry is left to add."""
     observation = pad.observe()
     return not observation.first == observation.second == observation.carry == BLANK
 
@@ -122,7 +125,7 @@ def add_recursive(pad: AdditionPad) -> None:
 
 
 def sample(rng: Random, size: int) -> tuple[str, str]:
-    """Two numbers, the longer of `size` digits. With probability 1/2 at least, the other is as long."""
+    """Two numbers, the longer of `size` digits. In at least half of the problems, the other is as long."""
     other = size if rng.random() < 0.5 else rng.randint(1, size)
     problem = [_number(rng, size), _number(rng, other)]
     rng.shuffle(problem)
@@ -135,13 +138,13 @@ def _number(rng: Random, digits: int) -> str:
 
 
 def _long_number(rng: Random, digits: int) -> str:
-    # Digit by digit, because Python by default refuses to print integers of more than 4,300 digits.
     return rng.choice("123456789") + "".join(rng.choices("0123456789", k=digits - 1))
 
 
 def corner_cases(size: int) -> list[tuple[str, str]]:
+    """Carries through all digits, numbers of different lengths, and zeros."""
     nines = "9" * size
-    return [(nines, "1"), ("1", nines), (nines, nines), ("0", nines), ("9999999"[:size], nines), ("0", "0")]
+    return [(nines, "1"), ("1", nines), (nines, nines), ("0", nines), ("9" * min(size, 7), nines), ("0", "0")]
 
 
 def answer(problem: tuple[str, str]) -> str:
@@ -151,7 +154,7 @@ def answer(problem: tuple[str, str]) -> str:
 
 
 def result(pad: AdditionPad) -> str:
-    """The digits of the output row up to its blanks, without leading zeros; blanks between digits are shown as '?'."""
+    """The digits of the output row, without leading zeros; a blank between digits, which is an error, becomes '?'."""
     row = "".join("?" if symbol == BLANK else str(symbol) for symbol in pad.rows[OUT].contents())
     digits = row.lstrip("?")
     return digits.lstrip("0") or digits[-1:]

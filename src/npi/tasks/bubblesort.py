@@ -56,6 +56,7 @@ def sample(rng: Random, size: int) -> tuple[int, ...]:
 
 
 def corner_cases(size: int) -> list[tuple[int, ...]]:
+    """Reversed, sorted and all-equal arrays, and one whose smallest value is last."""
     rising = tuple(range(-1000, 1000 * size, 1000))[:size]
     return [rising[::-1], rising, (7,) * size, (*rising[1:], rising[0])]
 

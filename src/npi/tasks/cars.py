@@ -33,9 +33,11 @@ from npi.language.program import act, program
 from npi.language.task import Task
 
 LEFT, RIGHT, UP, DOWN = MOVES = range(4)
-TRAINING_CARS = range(720)  # numbers of procedural cars; why 720: docs/LOG.md, "More cars, not more updates"
-SELECTION_CARS = range(1_000_000, 1_000_056)  # never trained on; used to choose the recipe, so they are no test set
-TEST_CARS = range(2_000_000, 2_000_056)  # never trained on, first rendered after the recipe was chosen
+# Numbers of procedural cars. The model never trains on the last two sets. The training configuration was chosen by its
+# accuracy on the selection cars, so they are no test set; the test cars were first rendered afterwards.
+TRAINING_CARS = range(720)  # why 720: docs/LOG.md, "More cars, not more updates"
+SELECTION_CARS = range(1_000_000, 1_000_056)
+TEST_CARS = range(2_000_000, 2_000_056)
 HELD_OUT_POSES = 8  # of the 55 poses of each training car; no training trajectory touches them
 ANGLES = 360 // STEP_DEGREES  # 24: the paper's K, the number of values of each angle of the target
 LONGEST_PATH = len(AZIMUTHS) - 1 + len(ELEVATIONS) - 1  # 14 camera moves, from corner to corner of the grid
@@ -210,7 +212,7 @@ def pose_pairs(steps: int) -> list[tuple[Pose, Pose]]:
 
 @cache
 def training_pairs(number: int, steps: int) -> list[tuple[Pose, Pose]]:
-    """Those whose path touches none of a training car's held-out poses."""
+    """Those of `pose_pairs` whose path touches none of a training car's held-out poses."""
     return [pair for pair in pose_pairs(steps) if held_out_poses(number).isdisjoint(camera_path(*pair))]
 
 
@@ -223,7 +225,7 @@ def sample(rng: Random, size: int) -> CarProblem:
 
 
 def sample_test(rng: Random, size: int) -> CarProblem:
-    """A random unseen car, and any path of `size` camera moves."""
+    """A random selection car, and any path of `size` camera moves. `experiments/cars.py` measures on the test cars."""
     start, target = rng.choice(pose_pairs(size))
     return CarProblem(Car(rng.choice(SELECTION_CARS)), start, target)
 

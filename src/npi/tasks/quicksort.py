@@ -24,6 +24,7 @@ from npi.tasks import bubblesort
 LOW, BORDER, NEXT, HIGH = POINTERS = range(4)
 MOVE, SWAP, SPLIT, POP = OPS = range(4)
 
+# Cell radius 0: programs observe only relations between the cells under heads, never whether a head is near an end.
 VALUES = TapeKind(symbols=None, heads=4, far=(HIGH,), cell_radius=0)
 
 Bit = Annotated[int, range(2)]
@@ -57,8 +58,8 @@ class QuicksortPad(Env):
     def act(
         self, op: Annotated[int, OPS], pointer: Annotated[int, POINTERS], other: Annotated[int, POINTERS], /
     ) -> None:
-        """MOVE a pointer to the right, or SWAP the values under two; SPLIT the span at BORDER: push its right
-        part, continue with its left part; POP the top of the stack. BORDER and NEXT start each span at LOW.
+        """MOVE BORDER or NEXT to the right; SWAP the values under two pointers; SPLIT the span at BORDER: push its
+        right part, continue with its left part; POP the last span pushed. The last two put BORDER and NEXT on LOW.
         """
         values = self.values
         if op == MOVE and pointer in (BORDER, NEXT):

@@ -1,8 +1,9 @@
 """Bubble sort of an array of digits.
 
-Pointers 1 and 2 compare and swap neighbours. Pointer 3 counts the sweeps, on a separate tape as long as the array. A
-program observes the two values, whether pointers 1 and 2 are at the start or the end, and whether pointer 3 is at the
-end. Pointers stop at the ends: after a sweep both 1 and 2 are on the last element, and after RESET on the first.
+Pointers 1 and 2 compare and swap neighbours. Pointer 3 counts the sweeps over the array, on a separate tape of the
+same length. A program observes the two values, whether pointers 1 and 2 are at the start or the end, and whether
+pointer 3 is at the end. Pointers stop at the ends: after a sweep both 1 and 2 are on the last element, and after RESET
+on the first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ POINTER1, POINTER2, POINTER3 = POINTERS = range(3)
 MOVE, SWAP = OPS = range(2)
 
 ARRAY = TapeKind(symbols=len(DIGITS), heads=2)
-COUNT = TapeKind(symbols=1, length_of=ARRAY)
+COUNT = TapeKind(symbols=1, length_of=ARRAY)  # its one symbol means nothing: only the place of the pointer counts
 
 Digit = Annotated[int, DIGITS]
 Bit = Annotated[int, range(2)]
@@ -168,13 +169,13 @@ def bubblesort_recursive(pad: SortingPad) -> None:
 
 
 def sample(rng: Random, size: int) -> tuple[int, ...]:
-    """Random digits, half of the time with at most four distinct ones: else nearly every long array would hold a 9."""
+    """Random digits; in half of the arrays at most four distinct ones, else nearly every long array would hold a 9."""
     kinds = rng.sample(DIGITS, rng.randint(1, 4)) if rng.random() < 0.5 else DIGITS
     return tuple(rng.choices(kinds, k=size))
 
 
 def corner_cases(size: int) -> list[tuple[int, ...]]:
-    """Reversed, sorted and all-equal arrays, and one whose smallest element is last."""
+    """Reversed, sorted and all-equal arrays, and one whose smallest value is last."""
     rising = tuple(DIGITS[i * len(DIGITS) // size] for i in range(size))
     return [rising[::-1], rising, (7,) * size, (0,) * size, (9,) * size, (9,) * (size - 1) + (0,)]
 

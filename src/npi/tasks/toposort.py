@@ -26,6 +26,8 @@ START, CHILD = VERTICES = range(2)
 
 GRAPH = GraphKind()
 CHAINS = 0.2  # fraction of random problems that are chains, the graphs on which the search goes deepest
+# An error about a file quotes so many bad lines, each up to so many characters.
+LINES_SHOWN, CHARACTERS_SHOWN = 3, 60
 
 Vertices: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]  # each with its children
 Colour = Annotated[int, COLOURS]
@@ -131,9 +133,9 @@ def toposort_recursive(pad: GraphPad) -> None:
 
 
 def sample(rng: Random, size: int) -> Vertices:
-    """A chain, or a random number of random edges, at most two per vertex. Vertices are listed in any order."""
+    """A chain, or random edges, up to twice as many as vertices. The list of vertices is in no related order."""
     names = [str(number) for number in range(1, size + 1)]
-    hidden = rng.sample(names, size)  # every edge follows this order, so there is no cycle
+    hidden = rng.sample(names, size)  # an order that every edge follows, so there is no cycle
     if rng.random() < CHAINS:
         edges = list(pairwise(hidden))
     else:
@@ -143,7 +145,7 @@ def sample(rng: Random, size: int) -> Vertices:
 
 
 def corner_cases(size: int) -> list[Vertices]:
-    """A chain in the order listed and against it, no edges, and one vertex before or after all others."""
+    """A chain in the order of the list and against it, no edges, and one vertex before all others or after them."""
     names = [str(number) for number in range(1, size + 1)]
     chain = list(pairwise(names))
     backwards = [(after, before) for before, after in chain]
@@ -161,6 +163,7 @@ def _vertices(names: Sequence[str], edges: Sequence[tuple[str, str]]) -> Vertice
 
 
 def answer(problem: Vertices) -> list[str]:
+    """The order that depth-first search gives, which is one of several right ones; here without the programs."""
     children = dict(problem)
     reached: set[str] = set()
     closed: list[str] = []
@@ -191,7 +194,7 @@ def parse(words: Sequence[str]) -> Vertices:
             before, colon, after = word.partition(":")
             if not (before and colon and after) or ":" in after:
                 raise BadInput(
-                    f"{word!r} is neither an edge nor a file that is there: write shirt:tie for shirt before tie, or "
+                    f"{word!r} is neither an edge nor an existing file: write shirt:tie for shirt before tie, or "
                     f"name a file with one edge per line, such as: shirt tie"
                 )
             lines.append((before, after))
@@ -208,7 +211,7 @@ def parse(words: Sequence[str]) -> Vertices:
 
 
 def _lines_of(file: Path) -> list[tuple[str, ...]]:
-    """The names in each line of a file that has any: the two ends of an edge, or a vertex."""
+    """The names on each line of a file: two for an edge, one for a vertex. Empty lines and # comments are left out."""
     if file.is_dir():
         raise BadInput(f"{file} is a folder: name a file with one edge per line, such as: shirt tie")
     try:
@@ -221,13 +224,14 @@ def _lines_of(file: Path) -> list[tuple[str, ...]]:
         if not names or line.lstrip().startswith("#"):
             continue
         if len(names) > 2 or not "".join(names).isprintable():
-            faults.append(f"line {number} is {line if len(line) <= 60 else line[:60] + '...'!r}")
+            shown = line if len(line) <= CHARACTERS_SHOWN else line[:CHARACTERS_SHOWN] + "..."
+            faults.append(f"line {number} is {shown!r}")
         lines.append(names)
     if faults:
-        more = f", and {len(faults) - 3:,} more" if len(faults) > 3 else ""
+        more = f", and {len(faults) - LINES_SHOWN:,} more" if len(faults) > LINES_SHOWN else ""
         raise BadInput(
-            f"{file}: {', '.join(faults[:3])}{more}: write two names on a line, the first of which comes before the "
-            f"second, or one name for a vertex without edges"
+            f"{file}: {', '.join(faults[:LINES_SHOWN])}{more}: write two names on a line, the first of which comes "
+            f"before the second, or one name for a vertex without edges"
         )
     return lines
 
