@@ -1,16 +1,16 @@
-"""Errors that a person can act on."""
+"""Errors whose message tells the user what to do."""
 
 
 class BadInput(ValueError):
-    """Something a person typed or handed over cannot be used; the message says what, where, and what to do."""
+    """An argument, option or file that cannot be used; the message says which, why, and what to do."""
 
 
 class NotProvable(BadInput):
-    """A task that this kind of proof cannot handle; the message says why, and what to do."""
+    """A task that npi cannot try to prove; the message says why, and what to do."""
 
 
 class NotLearned(Exception):
-    """Teaching ended with frames still wrong; nothing was written.
+    """`teach` ended with frames still wrong; nothing was written.
 
     programs       the programs that were to be learned
     frames, wrong  how many frames there were, and how many are decided wrongly

@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Writing files: whole or not at all."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_writable(folder: Path) -> None:
 
 
 def write(path: Path, data: bytes) -> None:
-    """Write a file beside its place, then move it into it: readers see the old file or the new one, never a part."""
+    """Write to a temporary file, then rename it to `path`: a reader finds the old file or the new one, never a part."""
     part = path.with_name(f"{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Progress: the reports of long work, through one callback."""
+"""Progress of functions that take long: they report to one callback."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 @dataclass(frozen=True)
 class Progress:
-    """One report of long work.
+    """One report of a function that takes long.
 
     stage    the work in progress, such as "exploring addition"
     done     how much of it is done
@@ -37,6 +37,6 @@ def no_progress(report: Progress) -> None:
 
 
 def report_counts(counts: Iterable[tuple[int, int]], stage: str, progress: ProgressCallback = no_progress) -> None:
-    """Do work that yields (done, total) from time to time; report each pair."""
+    """Run an iterator that works and yields (done, total); report each pair as progress of `stage`."""
     for done, total in counts:
         progress(Progress(stage, done, total))
