@@ -1,7 +1,7 @@
-"""Certificates: a record of a proof, by which the proof can be repeated and compared.
+"""Certificates: records of proofs, each to be compared with a repetition of its proof.
 
 A certificate is a JSON file. It holds hashes of the weights, of the task's source, of the code that the proof rests on
-and of the reachable histories. Repeating the proof computes them again, so a change of any of them is noticed.
+and of the reachable histories. Whoever repeats the proof computes the hashes again, and so notices any change.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from npi.proof.compare import MARGIN, Comparison
 from npi.proof.explore import Exploration
 from npi.proof.histories import Histories
 
-FORMAT = 1
-# The folders of src/npi that the proof rests on. The certificate's hash of the code covers every module in them.
+FORMAT = 1  # of the file; a change that older versions cannot read increases it
+# The rooms (folders of src/npi) that a proof rests on. A certificate's hash of the code covers every module in them.
 PROOF_ROOMS = ("language", "network", "proof")
 
 
@@ -38,24 +38,24 @@ class Certificate:
     format: int
     task: str
     teacher: str
-    # SHA-256 of every tensor, the model's configuration, and the programs' names and generations.
+    # SHA-256 of every tensor, the model's configuration, and the programs' names and generations (see NPI.generations).
     weights: str
     source: str  # SHA-256 of the files that define the environment and the teacher
     proof: str  # SHA-256 of the modules in PROOF_ROOMS
     histories: int  # reachable histories
-    calls: int  # pairs of a call and an abstract state in which it is entered
+    calls: int  # pairs of a call and an abstract state in which the call is entered
     explored: str  # SHA-256 of the reachable histories and the decision after each
-    margin: float  # the smallest margin of a decision, in logits
-    margin_needed: float  # the smallest margin that the proof accepts
+    margin: float  # the smallest margin of all decisions, in logits (see npi.network.decision.margin)
+    margin_needed: float  # what the proof requires of every margin
     # Versions.
     npi: str
     torch: str
     python: str
 
     def differences(self, other: Certificate) -> list[str]:
-        """How another certificate differs from this one, in words; empty if it confirms it.
+        """How a certificate of the repeated proof differs from this one, in words; empty if the proof still holds.
 
-        Versions may differ. Margins may differ by less than MARGIN, as rounding does between machines.
+        Versions may differ. Margins may differ by up to MARGIN, because machines round differently.
         """
         messages = {
             "weights": "the weights differ",

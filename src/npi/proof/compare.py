@@ -15,10 +15,10 @@ from npi.network.model import NPI
 from npi.network.model_fit import check_model_fits
 from npi.proof.histories import Histories
 
-# The margin in logits that a proof requires. Batching, or another order of summation, moves a logit by about 1e-5
-# (tests/network/test_model.py), so a decision with this margin is the same wherever the network is evaluated.
+# The margin, in logits, that a proof requires of every decision. Batching, or another order of summation, moves a logit
+# by at most about 1e-5 (tests/network/test_model.py), a hundredth of this, so it does not change such a decision.
 MARGIN = 1e-3
-HISTORIES_AT_ONCE = 1 << 14  # compared in one forward pass, so that the pass fits into little memory
+HISTORIES_AT_ONCE = 1 << 14  # in one forward pass; a bound, so that the memory of a pass is bounded too
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,8 @@ class Comparison:
     """How a network's decisions compare with the teacher's, over a set of histories."""
 
     histories: int
-    wrong: tuple[int, ...]  # nodes at which the network decides differently
-    unsure: tuple[int, ...]  # nodes at which it decides as the teacher, with a margin below MARGIN
+    wrong: tuple[int, ...]  # nodes (of Histories) at which the network decides differently
+    unsure: tuple[int, ...]  # nodes at which it decides as the teacher, but with a margin below MARGIN
     margin: float  # the smallest of all margins (see npi.network.decision.margin)
 
     @property
@@ -39,7 +39,7 @@ class Comparison:
 def compare_histories(model: NPI, task: Task, histories: Histories, batch_size: int = HISTORIES_AT_ONCE) -> Comparison:
     """Evaluate a network once after each history, level by level of the trie.
 
-    A node's LSTM state continues that of its parent, so shared beginnings are evaluated once.
+    A node's LSTM step starts from the state of its parent, so what histories share at their start is evaluated once.
     """
     check_model_fits(model, task)
     model = model.eval()
@@ -62,7 +62,7 @@ def compare_histories(model: NPI, task: Task, histories: Histories, batch_size: 
     smallest = float("inf")
     level = np.nonzero(parent < 0)[0]
     previous: tuple[torch.Tensor, torch.Tensor] | None = None  # LSTM states after the level above
-    column = np.full(len(histories), -1)  # of each node in the states of its level
+    column = np.full(len(histories), -1)  # of each node, in the LSTM states of its level
     while len(level):
         states: list[tuple[torch.Tensor, torch.Tensor]] = []
         for start in range(0, len(level), batch_size):

@@ -1,4 +1,7 @@
-"""Compiling and decompiling proved programs. A program that is compiled already needs no torch here."""
+"""Compiling and decompiling proved programs: `npi.compile` and `npi.decompile`.
+
+Both prove a model first, which needs torch. A program table is decompiled without a proof and without torch.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ def compile(
     device: str | torch.device = "auto",
     progress: ProgressCallback = no_progress,
 ) -> ProgramTable:
-    """Prove a learned program and turn it into a finite table, which runs without a network.
+    """Prove a learned program and turn it into a table of its decisions, which runs without a network.
 
     task      a `Task` whose environment declares its tapes, the name of a built-in one, or "FILE.py:NAME"
     model     an `NPI`, a folder, or None for the model that comes with npi; its teacher must be recursive
@@ -45,9 +48,10 @@ def compile(
     result = verify(task, model, device=device, progress=progress)
     if isinstance(result, Counterexamples):
         raise BadInput(
-            f"{result.task.name} is not proved (the network decides differently from the teacher after "
-            f"{result.wrong:,} of {result.comparison.histories:,} histories), so it can be neither compiled nor "
-            f"decompiled: npi verify shows where, npi train --until-verified repairs it"
+            f"{result.task.name} is not proved (of {result.comparison.histories:,} histories, the network decides "
+            f"differently from the teacher after {result.wrong:,}, and by too small a margin after {result.unsure:,}), "
+            f"so it can be neither compiled nor decompiled: npi verify shows where, npi train --until-verified "
+            f"repairs it"
         )
     return compile_histories(result.task, result.exploration.histories, asdict(result.certificate))
 
@@ -65,6 +69,8 @@ def decompile(
     model     an `NPI`, a folder, None for the model that comes with npi, or a compiled program, which needs no proof
     device    where the network runs
     progress  called with a `Progress` while histories are explored
+
+    Raises `BadInput` if the program is not proved.
 
     >>> import npi
     >>> model = npi.train("bubblesort", sizes=[3], examples=3)

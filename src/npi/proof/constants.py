@@ -28,11 +28,11 @@ from typing import Any, get_type_hints
 
 from npi.language.env import Env
 
-MAX_ACTIONS = 5000  # that are described to find the names of a field; more would take seconds
+MAX_ACTIONS = 5000  # at most so many are described to find the names of a field's values; more would take seconds
 
 
 class ConstantNames:
-    """The names of the numbers of one environment.
+    """The names that one environment gives to numbers.
 
     values   the value of each constant
     modules  the module to import each constant from
@@ -56,7 +56,8 @@ class ConstantNames:
                         self._ranges[name] = members
                         self.values |= {member: value for value, member in enumerate(members)}
                         self.modules |= dict.fromkeys(members, node.module)
-        self._single = set(self.values) - {name for members in self._ranges.values() for name in members}
+        in_ranges = {name for members in self._ranges.values() for name in members}
+        self._single = set(self.values) - in_ranges  # constants that belong to no range with names
         method = next((node for node in ast.walk(_parse(env.act)) if isinstance(node, ast.FunctionDef)), None)
         parameters = [*method.args.posonlyargs, *method.args.args] if method else []
         self._argument_hints = [parameter.annotation for parameter in parameters][1:]  # without self
@@ -76,7 +77,7 @@ class ConstantNames:
         return texts[:needed]
 
     def field(self, name: str) -> Callable[[int], str]:
-        """A function that writes the values of a field of the observation."""
+        """A function from a value of a field of the observation to its text: its name, or else the number."""
         observation: Any = get_type_hints(self.env.observe).get("return")
         annotations = [node for node in ast.walk(_parse(observation)) if isinstance(node, ast.AnnAssign)]
         hint = next((node.annotation for node in annotations if ast.unparse(node.target) == name), None)

@@ -9,8 +9,8 @@ from typing import Any
 from npi.language.task import Task
 from npi.proof.histories import Histories
 
-# The search covers this many of a task's smallest sizes, and this many problems in all: small problems contain nearly
-# every history, and a search of a few seconds finds them.
+# The search covers this many of a task's smallest sizes, and about this many problems in all. Small problems come first
+# because they run fast and reach nearly every history; the bounds keep a search within seconds.
 SMALLEST_SIZES = 12
 MAX_PROBLEMS = 3000
 
@@ -20,7 +20,7 @@ class Counterexample:
     """A problem whose run contains a history after which the network decides wrongly."""
 
     problem: Any
-    node: int  # of that history
+    node: int  # of that history, in Histories
 
 
 def counterexample(

@@ -28,7 +28,7 @@ from npi.proof.constants import ConstantNames, import_name
 from npi.proof.function_body import PARAMETERS, POINT, BodyWriter, Branch, Code, ExecutionPath, Observe, Statement
 from npi.proof.program_table import ProgramTable, TableState
 
-MAX_LINE = 120  # characters of a line, where it can be broken
+MAX_LINE = 120  # characters; a longer line is broken if possible
 
 
 def decompile(table: ProgramTable, task: Task) -> str:
@@ -60,8 +60,8 @@ class _ModuleWriter:
         self.task, self.entry_states = task, table.entry_states
         self.constant_names = ConstantNames(task.env)
         self.fields = {name: (size, self.constant_names.field(name)) for name, size in task.env.fields().items()}
-        self.env = next(iter(inspect.signature(task.main.function).parameters))  # what the teacher calls it
-        self.lookups: dict[str, object] = {}  # constants for what has no formula, by name
+        self.env = next(iter(inspect.signature(task.main.function).parameters))  # the teacher's name for it
+        self.lookups: dict[str, object] = {}  # by name: constants to look up what has no formula
         self.calls: dict[str, list[Call]] = {}  # of each program
         for call in table.entry_states:
             self.calls.setdefault(call.program, []).append(call)
@@ -145,7 +145,7 @@ class _ModuleWriter:
 
         code = BodyWriter(self.fields, self.call_source, constant).write(paths)
         head = f"{decorator}\ndef {function}({self.env}: {self.task.env.__name__}{parameters}) -> None:"
-        return "\n".join([head, *(_observe(list(_lines(code, "    ")), self.env) or ["    pass"])])
+        return "\n".join([head, *(_insert_observations(list(_lines(code, "    ")), self.env) or ["    pass"])])
 
     def call_source(self, call: Call, place: int | None, formula: str) -> str:
         """The source of a call; the argument in this place, if any, is a formula."""
@@ -159,7 +159,7 @@ class _ModuleWriter:
 
 
 def _callees(entry: TableState) -> Iterator[str]:
-    """The programs that are called from a state on, breadth first."""
+    """The programs that are called from this state or a later one, breadth first."""
     queue, known = [entry], {id(entry)}
     for state in queue:  # it grows meanwhile
         for decision, next_state in state.values():
@@ -171,7 +171,7 @@ def _callees(entry: TableState) -> Iterator[str]:
 
 
 def _lines(code: Code, margin: str, word: str = "if") -> Iterator[str]:
-    """Code as lines, in which @3 still stands for what is observed at point 3, and `@3 = ` is each point itself."""
+    """The lines of code. In them @3 stands for the observation at point 3; the line `@3 = ` is the point itself."""
     for part in code:
         if isinstance(part, Statement):
             yield margin + part.text
@@ -179,8 +179,8 @@ def _lines(code: Code, margin: str, word: str = "if") -> Iterator[str]:
             yield f"{margin}@{part.point} = "
         else:
             condition, negation, then, otherwise = part
-            # Swap the sides if the first is empty; also for an easier condition or to write `elif`, but never so that
-            # an `elif` is lost.
+            # Swap the sides if the first is empty, or if that makes the condition easier or the second side an `elif`;
+            # but a second side that is an `elif` already stays one.
             easier = negation.cost < condition.cost or _is_branch(then)
             if not then or (otherwise and easier and not _is_branch(otherwise)):
                 condition, then, otherwise = negation, otherwise, then
@@ -197,10 +197,10 @@ def _is_branch(code: Code) -> bool:
     return len(code) == 1 and isinstance(code[0], Branch)
 
 
-def _observe(lines: list[str], env: str) -> list[str]:
-    """Lines that observe only at points whose observation is used.
+def _insert_observations(lines: list[str], env: str) -> list[str]:
+    """The lines with calls of `observe` instead of points, and none at a point whose observation is not used.
 
-    An observation used only once, in the line after its point, is made in that line; any other has a variable.
+    An observation used once, in the line after its point, is made in that line. Any other gets a variable.
     """
     counts = Counter(point for line in lines for point in POINT.findall(line))  # 1 for `@3 = `, 1 for each use
     lines = [line for line in lines if not line.endswith(" = ") or counts[POINT.findall(line)[0]] > 1]

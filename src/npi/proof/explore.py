@@ -33,11 +33,13 @@ from npi.proof.oracle import Oracle
 AbstractState: TypeAlias = tuple[Any, ...]  # one AbstractTape or AbstractGraph for each kind that the environment lists
 LAZY_CLASSES: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
 EXPLORATION_METHODS = ("initial", "load", "abstract")  # of the lazy classes; the others are for environments
-# Frames of recursive teachers have fewer than ten decisions. A frame that reaches this many is taken for a loop.
+# Frames of the built-in recursive teachers have fewer than ten decisions. A frame with more than this many is taken for
+# a loop.
 MAX_DECISIONS = 200
-PROGRESS_EVERY = 4096  # pieces of work between two reports: about ten reports a second
+PROGRESS_EVERY = 4096  # pieces of work (see `pending`) between two reports: some reports a second
 
-CallInState: TypeAlias = tuple[Call, AbstractState]  # a call, and the state in which it is entered
+# A call, and the abstract state in which it is entered: it stands for all frames that begin like this.
+AbstractFrame: TypeAlias = tuple[Call, AbstractState]
 
 
 @dataclass
@@ -47,7 +49,8 @@ class _CallSummary:
     program: Program
     args: tuple[int, ...]
     exits: dict[AbstractState, None] = field(default_factory=dict)  # states in which it can return
-    callers: dict[tuple[CallInState, int], None] = field(default_factory=dict)  # frames that make it, at which node
+    # Frames that make this call, each with the node of the call.
+    callers: dict[tuple[AbstractFrame, int], None] = field(default_factory=dict)
 
 
 class _CallReached(Exception):
@@ -66,19 +69,20 @@ class Exploration:
                 f"state on tapes and graphs, and list their kinds in a classmethod `tapes` (docs/proof.md)"
             )
         self.histories = Histories()
-        self.summaries: dict[CallInState, _CallSummary] = {}
-        # Work left: a frame, the node of the call that returned (-1: the frame starts), and the state it returned in.
-        self.pending: list[tuple[CallInState, int, AbstractState]] = []
-        self.scheduled: set[tuple[CallInState, int, AbstractState]] = set()  # all work so far, so that none is repeated
+        self.summaries: dict[AbstractFrame, _CallSummary] = {}
+        # Work left: a frame, the node of its call that returned (-1: the frame starts), and the state it returned in.
+        self.pending: list[tuple[AbstractFrame, int, AbstractState]] = []
+        # All work so far, so that none is repeated.
+        self.scheduled: set[tuple[AbstractFrame, int, AbstractState]] = set()
         self.runner = _FrameRunner(self)
 
     def run(self) -> Iterator[tuple[int, int]]:
-        """Explore until nothing new is found. Yields the number of histories found, and a lower bound on the total."""
+        """Explore until nothing new is found. Yields the number of histories found, and an estimate of the total."""
         entries = dict.fromkeys(self.initial_states())
         for program in (self.task.main, *self.task.extra_programs):
             summaries = [self.summary(program, (), entry) for entry in entries]
             yield from self._explore_pending()
-            # A recording runs each program where the one before it returned.
+            # The recording of a problem runs each program in the state in which the one before it returned.
             entries = dict.fromkeys(state for summary in summaries for state in summary.exits)
 
     def programs(self) -> list[Program]:
@@ -108,14 +112,14 @@ class Exploration:
             self._schedule(frame, -1, entry)
         return summary
 
-    def continue_after(self, called: _CallSummary, frame: CallInState, node: int) -> None:
-        """Continue a frame after the call at its `node`, from each state in which that returns, found now or later."""
+    def continue_after(self, called: _CallSummary, frame: AbstractFrame, node: int) -> None:
+        """Continue a frame after the call at `node`, from each state in which that returns, known or found later."""
         if (frame, node) not in called.callers:
             called.callers[frame, node] = None
             for state in called.exits:
                 self._schedule(frame, node, state)
 
-    def _schedule(self, frame: CallInState, node: int, state: AbstractState) -> None:
+    def _schedule(self, frame: AbstractFrame, node: int, state: AbstractState) -> None:
         work = (frame, node, state)
         if work not in self.scheduled:
             self.scheduled.add(work)
@@ -129,7 +133,7 @@ class Exploration:
             if count % PROGRESS_EVERY == 0:
                 yield len(self.histories), len(self.histories) + len(self.pending)
 
-    def _explore(self, frame: CallInState, node: int, state: AbstractState) -> None:
+    def _explore(self, frame: AbstractFrame, node: int, state: AbstractState) -> None:
         """Follow every path through a frame from one point, up to its next call or its return."""
         self.runner.select(frame, node)
         while True:
@@ -141,7 +145,7 @@ class Exploration:
             if not self.runner.oracle.advance():
                 return
 
-    def _add_exit(self, frame: CallInState, state: AbstractState) -> None:
+    def _add_exit(self, frame: AbstractFrame, state: AbstractState) -> None:
         """Note a state in which a call can return. If it is new, every caller continues from it."""
         summary = self.summaries[frame]
         if state not in summary.exits:
@@ -159,8 +163,9 @@ class Exploration:
 class _FrameRunner:
     """Runs the teacher's function for one frame, on lazy tapes and graphs.
 
-    The function starts over each time. Up to the selected node its decisions are known: it is given the recorded
-    observations, and its calls are checked but not made. From there on it observes and acts on the abstract state.
+    Python cannot continue a function in its middle, so it runs from its start each time. Up to the selected node its
+    decisions are known: it is given the recorded observations, and its calls are checked but not made. From there on it
+    observes and acts on the abstract state.
     """
 
     def __init__(self, exploration: Exploration):
@@ -180,14 +185,14 @@ class _FrameRunner:
                     f"all of its state on tapes and graphs"
                 )
 
-    def select(self, frame: CallInState, node: int) -> None:
+    def select(self, frame: AbstractFrame, node: int) -> None:
         """Select the frame to run, and the node of its last call that returned; -1: the start of the frame."""
         self.frame, self.start_node = frame, node
         self.summary = self.exploration.summaries[frame]
         self.known_steps = self.exploration.histories.frame(node).steps if node >= 0 else ()
 
     def run(self, state: AbstractState) -> AbstractState:
-        """Continue the selected frame in a state, to its return; the state in which it returns.
+        """Continue the selected frame from a state up to its return, and return the state there.
 
         Raises _CallReached if the frame makes a call first.
         """
@@ -241,7 +246,7 @@ class _FrameRunner:
         self.steps += 1
 
     def call(self, program: Program, args: tuple[int, ...]) -> None:
-        """Take a call that the teacher makes: an action is done, any other call ends this path."""
+        """Take a call that the teacher makes: perform an action; end this path at any other call."""
         call = _call(program, args)
         if self.steps < len(self.known_steps):
             if call != self.known_steps[self.steps].decision:
@@ -268,7 +273,7 @@ def _structure_methods(kinds: Collection[Any]) -> str:
 
 
 def _observed_by_runner(env: type[Env]) -> Callable[[list[Any], _FrameRunner], Env]:
-    """A subclass of an environment whose observations go through a runner."""
+    """A constructor of a subclass of an environment whose observations go through a runner."""
 
     class Observed(env):
         def __init__(self, structures: list[Any], runner: _FrameRunner):
@@ -283,4 +288,5 @@ def _observed_by_runner(env: type[Env]) -> Callable[[list[Any], _FrameRunner], E
 
 @cache
 def _call(program: Program, args: tuple[int, ...]) -> Call:
+    """A call as the network makes it: with every argument, 0 where the teacher gives none."""
     return Call(program.name, tuple(int(arg) for arg in args) + (0,) * (ARGS - len(args)))

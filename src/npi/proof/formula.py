@@ -9,7 +9,7 @@ values that are in no row it may give anything, so it can be shorter than the te
         a bounded sum     seen.first % 10 + seen.second % 10 > 9
     sums, for targets that are numbers
         of a few columns  seen.first + 2, (seen.first + seen.second + seen.carry) % 10
-    lookups, for any targets: a key with which to look the target up in a constant
+    lookups, for any targets: a key (a column, or a tuple of columns) that finds the target in a constant
 
 The search is bounded, and an `or` of `and`s is found greedily, so a shorter formula may exist. Of the formulas found,
 the one with the lowest cost is the easiest to read. Sets of rows are bit masks: bit 0 is the last row.
@@ -27,14 +27,14 @@ MAX_ATOMS = 4  # joined by one `and` or `or`
 MAX_TERMS = 3  # of an `or` of `and`s, and of a sum
 MAX_COLUMNS = 10  # with more, columns are neither compared with each other nor added: too many pairs and triples
 MAX_CHOICES = 5000  # search steps for the cheapest atoms to join; each takes microseconds
-MODULI = 11  # tried for a sum, from the smallest that can give all targets: 10 to 20 for digits
+MODULI = 11  # tried for a sum, from the smallest that can give all targets: 10 to 20 where the greatest target is 9
 
 # Costs: how much there is to read. A name or a number costs about 1; fractions decide between formulas of equal length.
 NUMBER = 1.0
 BIT = 1.0  # a column of two values, used as a truth value
 NOT_BIT = 1.1
 EQUALITY = 2.0  # with a named value
-EQUALITY_WITH_NUMBER = 2.1  # a name tells the reader more
+EQUALITY_WITH_NUMBER = 2.1  # more than with a name, which tells the reader more
 ORDER = 2.2  # `<` or `>=`: `==` is easier to understand
 RANGE = 3.0  # low <= column <= high
 NOT_RANGE = 3.1
@@ -76,7 +76,7 @@ class _Atom(NamedTuple):
     """A condition with one comparison or none."""
 
     formula: Formula
-    rows: int  # in which it is true
+    rows: int  # a mask of the rows in which it is true
 
 
 def find_conditions(columns: Sequence[Column], targets: Sequence[bool]) -> tuple[Formula, Formula] | None:
@@ -213,7 +213,7 @@ def _sums(columns: Sequence[Column]) -> Iterator[tuple[str, float, list[int]]]:
 
 
 def _sum_thresholds(columns: Sequence[Column], targets: Sequence[bool]) -> Iterator[tuple[Formula, Formula]]:
-    """A condition on the first sum that a threshold divides by target, with its negation; nothing if there is none."""
+    """A condition such as a + b > 9 on the first sum that separates the targets, with its negation, or nothing."""
     for text, cost, sums in _sums(columns):
         if " + " in text:  # one column alone is an atom
             true = {total for total, target in zip(sums, targets, strict=True) if target}

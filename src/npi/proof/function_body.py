@@ -28,11 +28,11 @@ STATEMENT_COST = 2
 BRANCH_COST = 1  # beside its condition and its two sides
 OBSERVATION_COST = 2  # for each point that a condition is the first to use
 
-MAX_MERGES = 10  # attempts in one function: each synthesises all code that follows once more, which may double the time
+MAX_MERGES = 10  # attempts in one function; each may double the time, because it writes all code that follows again
 SHORT_SUM = 2  # the cost of one column: as an argument, easier to read than even one branch
-MIN_CALLS_FOR_SUM = 3  # calls that a longer sum must replace: it is easier to read than two branches
+MIN_CALLS_FOR_SUM = 3  # calls that a longer sum must replace: it is easier to read than the two branches between them
 MIN_CALLS_FOR_LOOKUP = 4  # calls that a lookup must replace: it is easier to read than three branches
-MIN_ARGUMENT_SIZE = 3  # an argument is a number, even if it is always 0 or 1: with two values it would be a truth value
+MIN_ARGUMENT_SIZE = 3  # a column of two values is written as a truth value; an argument never is, even if it is 0 or 1
 
 
 class Observe(NamedTuple):
@@ -61,15 +61,15 @@ Field: TypeAlias = tuple[int, Callable[[int], str]]  # how many values a field h
 
 
 class ExecutionPath(NamedTuple):
-    """A history: what was observed up to one point, the decision there, and the state of the table after it."""
+    """A history: what was observed up to one point, the decision there, and the program table's state after it."""
 
-    observations: tuple[tuple[int, ...], ...]  # at each point so far
+    observations: tuple[tuple[int, ...], ...]  # at each point so far; first the arguments, point 0
     decision: Decision
     next_state: TableState | None
 
 
 class Frontier(NamedTuple):
-    """The execution paths that reach one point, as far as that point."""
+    """The execution paths that reach one point, cut off at that point."""
 
     paths: list[ExecutionPath]
     points: tuple[int, ...]  # that all of them passed; the last is the current one
@@ -105,13 +105,13 @@ class BodyWriter:
         self.last_point, self.merges = 1, 0
 
     def write(self, paths: list[ExecutionPath]) -> Code:
-        """The body for all paths as far as point 1: each has the arguments and one observation."""
+        """The body of the function. The paths end at point 1: each has the arguments and the first observation."""
         return (Observe(1), *self.code(Frontier(paths, (0, 1), frozenset([0]))))
 
     def code(self, frontier: Frontier) -> Code:
         """All code from a frontier on."""
         steps, frontier, cases = self.straight_line(frontier)
-        return (*_code(steps), *self.branch(frontier, cases))
+        return (*_steps_code(steps), *self.branch(frontier, cases))
 
     def new_point(self) -> int:
         self.last_point += 1
@@ -215,7 +215,7 @@ class BodyWriter:
         """A branch that separates one case from the others, and all code that follows it."""
         if not cases:
             return ()
-        # Of two cases, the first is enough: the negation of its condition is the condition of the second.
+        # Of two cases, try only the first: the negation of its condition is the condition of the second.
         candidates = range(len(cases) if len(cases) > 2 else 1)
         conditions = {index: self.conditions(frontier, cases, index) for index in candidates}
         chosen = min(conditions, key=lambda index: conditions[index][0].cost)
@@ -225,14 +225,15 @@ class BodyWriter:
         then, then_end, then_cases = self.straight_line(frontier._replace(paths=cases[chosen].paths))
         other, other_end, other_cases = self.straight_line(frontier._replace(paths=other_paths))
         same = _common_end([text for text, _ in then], [text for text, _ in other])
-        merged = _code(then[len(then) - same :])
-        different = Branch(condition, negation, _code(then[: len(then) - same]), _code(other[: len(other) - same]))
+        merged = _steps_code(then[len(then) - same :])
+        then_start, other_start = then[: len(then) - same], other[: len(other) - same]
+        different = Branch(condition, negation, _steps_code(then_start), _steps_code(other_start))
         if different.then or different.otherwise:
             merged = (different, *merged)
         if not then_cases and not other_cases:  # both sides return
             return merged
-        then_code = (*_code(then), *self.branch(then_end, then_cases))
-        other_code = (*_code(other), *self.branch(other_end, other_cases))
+        then_code = (*_steps_code(then), *self.branch(then_end, then_cases))
+        other_code = (*_steps_code(other), *self.branch(other_end, other_cases))
         separate = (Branch(condition, negation, then_code, other_code),)
         if then_cases and other_cases and self.merges < MAX_MERGES:
             self.merges += 1
@@ -275,7 +276,8 @@ def points_in(text: str) -> frozenset[int]:
     return frozenset(map(int, POINT.findall(text)))
 
 
-def _code(steps: Iterable[tuple[str, int]]) -> Code:
+def _steps_code(steps: Iterable[tuple[str, int]]) -> Code:
+    """The code of statements, each followed by its point."""
     return tuple([part for text, point in steps for part in (Statement(text), Observe(point))])
 
 

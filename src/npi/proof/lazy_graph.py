@@ -1,9 +1,9 @@
 """Lazy graphs: one abstract graph stands for graphs of every size, with the methods of a concrete graph.
 
 An environment sees two vertices of a graph: the start vertex and the next child. An abstract graph holds the colour of
-each, or leaves it open until an operation needs it; then an oracle chooses. It counts open vertices up to a limit, and
-notes whether there may be more. A vertex whose colour is left open is never gray: gray vertices are the open ones, the
-next child is never open where there are no cycles, and the start vertex is known to be gray while anything is open.
+each, or leaves it undetermined until an operation needs it; then an oracle chooses. It counts open vertices up to a
+limit, and notes whether there may be more. An undetermined colour is never gray: gray vertices are the open ones, the
+next child is never open where there are no cycles, and the start vertex is known to be gray while any vertex is open.
 `docs/proof.md` argues why this covers every graph without cycles.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from npi.language.graph import BLACK, GRAY, NONE, WHITE, GraphKind
 from npi.proof.oracle import Oracle
 
-POSSIBLE_COLOURS = (NONE, WHITE, BLACK)  # of a vertex whose colour is left open
+POSSIBLE_COLOURS = (NONE, WHITE, BLACK)  # of a vertex whose colour is undetermined
 
 
 class AbstractGraph(NamedTuple):

@@ -3,8 +3,8 @@
 An abstract tape has explicit cells, those near the heads, and gaps. A gap lies between two explicit cells, or between
 one of them and an end of the tape, and stands for any number of cells, perhaps none, with any symbols.
 
-A lazy tape leaves open what no operation needs to know yet. An operation that needs it asks an oracle to choose: the
-symbol of a cell that is read, whether a gap that a head moves into is empty, whether a cell is the last one. The
+A lazy tape leaves undetermined what no operation has needed yet. An operation that needs it asks an oracle to choose:
+the symbol of a cell that is read, whether a gap that a head moves into is empty, whether a cell is the last one. The
 exploration tries every combination of choices. `docs/proof.md` argues why this covers every concrete tape.
 """
 
@@ -16,10 +16,10 @@ from typing import Literal, NamedTuple
 from npi.language.tape import LEFT, RIGHT, TapeKind
 from npi.proof.oracle import Oracle
 
-# An abstract tape counts so many saved spans, then "perhaps more". Two are enough for quicksort, the one built-in task
-# that saves spans; a higher count makes more abstract states.
+# An abstract tape counts saved spans (see Tape.push) up to this many, then notes "perhaps more". Two are enough for
+# quicksort, the one built-in task that saves spans; a higher count makes more abstract states.
 COUNTED_SPANS = 2
-# What follows the last explicit cell and the gap behind it: the end of the tape, the cells of the problem that no head
+# What follows the last explicit cell and the gap after it: the end of the tape, the cells of the problem that no head
 # has visited yet, or the symbol `beyond` for ever.
 Tail = Literal["end", "given", "beyond"]
 
@@ -28,12 +28,12 @@ class AbstractTape(NamedTuple):
     """The abstract state of a lazy tape. Cells are listed from the home end outwards."""
 
     cells: tuple[int | None, ...]  # symbols of the explicit cells; None: any symbol
-    gaps: tuple[bool, ...]  # gaps[i]: whether there is a gap before cell i; the last entry: behind all cells
+    gaps: tuple[bool, ...]  # gaps[i]: whether there is a gap before cell i; the last entry: after all cells
     heads: tuple[int, ...]  # the cell under each head
     tail: Tail
     greater: tuple[tuple[int, int, bool], ...] = ()  # two cells, and whether the first holds the greater value
     spans: int = 0  # how many spans are certainly saved; where they begin and end is not kept
-    maybe_more: bool = False  # whether more spans may be saved below these
+    maybe_more: bool = False  # whether more spans may be saved, deeper in the stack
 
 
 class LazyTape:
@@ -64,7 +64,10 @@ class LazyTape:
 
     @staticmethod
     def initial(kind: TapeKind, oracle: Oracle, lengths: dict[TapeKind, int]) -> AbstractTape:
-        """An abstract tape that some problem may start with. `lengths` keeps choices for tapes of equal length."""
+        """An abstract tape that some problem may start with.
+
+        `lengths` keeps what the oracle chose for a tape that ends, so that tapes of equal length agree.
+        """
         heads = (0,) * kind.heads
         if kind.beyond is None:
             measured = kind.length_of or kind
@@ -188,24 +191,27 @@ class LazyTape:
         places += [(place, True) for place, gap in enumerate(self.__gaps) if gap and place > not_before]
         place, in_gap = places[self.__oracle.choose(len(places))]
         if in_gap:
-            self.__insert(place, gap_before=True, gap_behind=True)
+            self.__insert(place, gap_before=True, gap_after=True)
         self.__heads[head] = place
 
     def __resolve_gap(self, place: int, inward: bool = False) -> None:
-        """Choose what a head that moves into the gap before a cell finds: an empty gap, or a cell, now explicit."""
+        """Choose what a head finds that moves into the gap before a cell: nothing, or another cell, now explicit.
+
+        `inward`: the head comes from the cell at `place` and moves towards the home end.
+        """
         if not self.__gaps[place]:
             return
         if self.__oracle.choose(2) == 0:
             self.__gaps[place] = False
-        elif inward:  # the head comes from the outer side, so the rest of the gap is on the inner side of the cell
-            self.__insert(place, gap_before=True, gap_behind=False)
+        elif inward:  # the new cell is the next one inwards, so the rest of the gap is before it
+            self.__insert(place, gap_before=True, gap_after=False)
         else:
-            self.__insert(place, gap_before=False, gap_behind=True)
+            self.__insert(place, gap_before=False, gap_after=True)
 
-    def __insert(self, place: int, gap_before: bool, gap_behind: bool) -> None:
-        """Replace the gap before the cell at `place` by an explicit cell with any symbol, perhaps between two gaps."""
+    def __insert(self, place: int, gap_before: bool, gap_after: bool) -> None:
+        """Replace the gap before the cell at `place` by a new explicit cell, with a gap before and after it or not."""
         self.__cells.insert(place, None)
-        self.__gaps[place : place + 1] = [gap_before, gap_behind]
+        self.__gaps[place : place + 1] = [gap_before, gap_after]
         self.__heads = [head + (head >= place) for head in self.__heads]
         self.__greater = {
             (first + (first >= place), second + (second >= place)): known
@@ -217,7 +223,7 @@ class LazyTape:
             return False
         if self.__gaps[0]:
             if self.__oracle.choose(2):
-                self.__insert(0, gap_before=True, gap_behind=False)
+                self.__insert(0, gap_before=True, gap_after=False)
                 return False
             self.__gaps[0] = False
         return True
@@ -227,13 +233,13 @@ class LazyTape:
         return self.__tail == "end" and self.__on_outermost_cell(head)
 
     def __on_outermost_cell(self, head: int) -> bool:
-        """Whether there is no cell behind a head's. If the oracle chooses that there is one, it becomes explicit."""
+        """Whether no cell lies farther out than a head's. If the oracle chooses that one does, it becomes explicit."""
         outermost = len(self.__cells) - 1
         if self.__heads[head] < outermost:
             return False
         if self.__gaps[-1]:
             if self.__oracle.choose(2):
-                self.__insert(outermost + 1, gap_before=False, gap_behind=True)
+                self.__insert(outermost + 1, gap_before=False, gap_after=True)
                 return False
             self.__gaps[-1] = False
         if self.__tail == "end":
@@ -274,7 +280,7 @@ def _forget(state: AbstractTape, symbol_radius: int, cell_radius: int) -> Abstra
     cells, gaps, heads, tail, greater, spans, maybe_more = state
     with_symbol, kept = _cells_near_heads(state, symbol_radius), sorted(_cells_near_heads(state, cell_radius))
     kept_gaps = []
-    adjacent = 0  # the cell that follows the last kept one directly
+    adjacent = 0  # the cell next to the last kept one; a gap begins if it is not kept
     for place in kept:
         kept_gaps.append(place > adjacent or gaps[place])
         adjacent = place + 1
@@ -295,7 +301,7 @@ def _forget(state: AbstractTape, symbol_radius: int, cell_radius: int) -> Abstra
 
 
 def _cells_near_heads(state: AbstractTape, radius: int) -> set[int]:
-    """The explicit cells at most `radius` from a head, with no gap between them and the head."""
+    """The explicit cells at most `radius` cells from a head, with no gap between them and the head."""
     near = set(state.heads)
     for head in state.heads:
         for step in (-1, 1):

@@ -1,4 +1,4 @@
-"""The oracle: answers what abstract tapes and graphs leave open, and enumerates all combinations of answers."""
+"""The oracle: chooses what abstract tapes and graphs leave undetermined, and enumerates all combinations of choices."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Oracle:
 
     def check_enabled(self) -> None:
         if not self.enabled:
+            # The exploration reports it like a method that lazy tapes lack.
             raise AttributeError("only observe and act may use tapes and graphs")
 
     def advance(self) -> bool:

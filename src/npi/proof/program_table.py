@@ -59,7 +59,7 @@ class ProgramTable:
     task, teacher  the task and the teacher whose program was proved
     entry_states   the state in which each call begins
     states         all states; the next states of each come before it
-    facts          what is stored beside the program: its certificate as a dict
+    facts          what is stored with the program: the certificate of its proof, as a dict
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class ProgramTable:
     @cached_property
     def entry_blocks(self) -> dict[Call, BasicBlock]:
         """The basic block in which each call begins."""
-        # Calls may be recursive: each call has its block from the start, which is filled in when its states are done.
+        # Calls may be recursive, so each call gets an empty block now, to refer to; the last loop fills it in.
         entries = {call: BasicBlock() for call in self.entry_states}
         blocks: dict[int, BasicBlock] = {}
 
@@ -169,7 +169,7 @@ def compile_histories(task: Task, histories: Histories, facts: dict[str, Any] | 
     states: dict[frozenset, TableState] = {}  # by their content
 
     def merge(state: TableState) -> TableState:
-        """The first state with this content."""
+        """The first state with the same content, so that equal states become one."""
         return states.setdefault(
             frozenset((observation, decision, id(after)) for observation, (decision, after) in state.items()), state
         )

@@ -35,7 +35,7 @@ class Verifier:
             )
 
     def explore(self) -> Iterator[tuple[int, int]]:
-        """Find all reachable histories. Yields the number found in a task, and a lower bound on its total."""
+        """Find all reachable histories. Yields the number found in a task, and an estimate of its total."""
         for exploration in self.explorations.values():
             yield from exploration.run()
 

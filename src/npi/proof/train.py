@@ -1,6 +1,6 @@
-"""Training as one call: record the teachers, train, save, and where asked prove and repair.
+"""Training as one call: record the teachers, train, save, and prove and repair if `until_verified` asks for it.
 
-It lies in this room because `until_verified` needs proofs; the training loop itself is npi.training.trainer.
+It is in `proof/`, not in `training/`, because `until_verified` needs proofs. The training loop is npi.training.trainer.
 """
 
 from __future__ import annotations
@@ -52,15 +52,17 @@ def train(
     """Train a new model on one task or several, all in one network.
 
     tasks              `Task`s, names of built-in ones, or "FILE.py:NAME"
-    out                the folder to save to, again and again while training goes on; None: nothing is saved
+    out                the folder to save to, about every half minute and at the end; None: nothing is saved
     teacher            of built-in tasks: "loop", as in the paper, or "recursive", whose programs can be proved
-    config             a `TrainConfig`, or "fast", "images", "practice" or "paper"; by default what fits the tasks
+    config             a `TrainConfig`, or "fast", "images", "practice" or "paper"; by default "practice" with
+                       `practice_rollouts`, "images" for tasks that show images, and "fast" for others
     seed               determines the training problems, the initial weights and the batches; 0 by default
     sizes, examples    the problem sizes to train on, and how many problems of each; by default the tasks' own
-    updates            stop after so many, learned or not; by default the configuration's
-    practice_rollouts  also train on practice programs, from so many rollouts in each environment: this makes the model
+    updates            stop after this many, learned or not; by default the configuration's
+    practice_rollouts  also train on practice programs, from this many rollouts of each task: this makes the model
                        teachable (see `teach`)
-    until_verified     try to prove what was learned, and retrain on the counterexamples until the proof succeeds
+    until_verified     try to prove what was learned, and retrain on the counterexamples until the proof succeeds, in at
+                       most the configuration's `repair_rounds`
     resume             continue the run saved in `out`, with its configuration and seed, to the same bits
     force              replace the model in `out`
     device             "cpu", "cuda", or "auto"
@@ -75,7 +77,7 @@ def train(
     >>> model.training_info["learned"]
     True
     >>> npi.run("bubblesort", ("pear", "fig", "apple"), model).answer
-    ('apple', 'fig', 'pear')
+    ['apple', 'fig', 'pear']
     """
     chosen = _choose_tasks(tasks, teacher, sizes, examples)
     folder = None if out is None else Path(out)

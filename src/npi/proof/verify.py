@@ -25,7 +25,8 @@ from npi.proof.compare import MARGIN, Comparison, compare_histories
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
 
-SHORT_TEXT = 80  # characters of a problem that a message shows
+SHORT_TEXT = 80  # characters; of a longer problem, a message shows the first and the last so many:
+SHORT_START, SHORT_END = 60, 12
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Proof:
     """A learned program equals its teacher on problems of every size, under the assumptions of docs/proof.md.
 
     histories    how many histories the programs can reach: the network was compared with the teacher on each
-    calls        how many pairs of a call and an abstract state in which it begins
-    margin       the smallest gap, in logits, that keeps a decision from changing
+    calls        how many pairs of a call and an abstract state in which the call is entered
+    margin       the smallest margin: how far, in logits, the closest decision is from changing
     certificate  the proof as data, to be stored and checked again
     seconds      how long it took; of these, `exploring` seconds to find the histories
     """
@@ -70,10 +71,10 @@ class Proof:
 class Counterexamples:
     """Histories after which a learned program does not decide as its teacher, or not by a safe margin.
 
-    wrong     how many histories the network decides differently
-    unsure    how many it decides as the teacher, but by less than the margin that rounding needs
-    problem   a problem whose run reaches such a history; None if none was found
-    frame     one history that is decided differently, up to the decision the teacher makes; None if all are right
+    wrong     after how many histories the network decides differently
+    unsure    after how many it decides as the teacher, but with too small a margin for rounding
+    problem   a problem whose run reaches a wrong history; None if none was found
+    frame     one wrong history, with the decision that the teacher makes; None if none is wrong
     decision  what the network decides there
     """
 
@@ -173,11 +174,11 @@ def _heading(result: Proof | Counterexamples) -> str:
 
 def _short(problem: Any) -> str:
     text = str(problem)
-    return text if len(text) <= SHORT_TEXT else f"{text[: SHORT_TEXT - 20]} ... {text[-12:]}"
+    return text if len(text) <= SHORT_TEXT else f"{text[:SHORT_START]} ... {text[-SHORT_END:]}"
 
 
 def _last_decision(model: NPI, task: Task[Any, Any], frame: Frame) -> Decision:
-    """What a network decides at the last step of a history."""
+    """What a network decides after a history."""
     neural, decision, state = NeuralDecider(model, task.env), None, None
     for step in frame.steps:
         ((decision, state),) = neural.decide([(step.observation, frame.call, state)])
