@@ -153,7 +153,7 @@ def by_mesh(run: Run) -> str:
         "Trajectories that end on the target, mesh by mesh. The meshes are CC0: Kenney's *Car Kit* 3.1 (kenney) and "
         "*Starter Kit Racing* (kenneyracing), and Kay Lousberg's *City Builder Bits* 1.0 (kaykit). They are not part "
         f"of the repository; with {MESHES} set to their folder, the command measures them again, and the results file "
-        "names each by its SHA-256. They were also looked at while the recipe was chosen.\n\n"
+        "names each by its SHA-256. They were also used for model selection.\n\n"
         f"{table(['mesh', *kinds], rows)}"
     )
 

@@ -116,14 +116,14 @@ def report(made: Sequence[Run]) -> str:
         head = ["environment", "right on tests", "target", "right on taught frames", "unseen test frames", "seconds"]
         parts.append(
             f"Random programs, each demonstrated from {TEACHING_STARTS:,} random states and tested from "
-            f"{TEST_STARTS:,} states drawn apart from these; {TEACHING_STARTS:,} was chosen by looking at these "
+            f"{TEST_STARTS:,} other states; {TEACHING_STARTS:,} was chosen by looking at these "
             "programs. A program is right on tests if no decision is wrong in any frame. *Unseen test frames* are "
             "those that do not occur among the frames taught. Seconds are for one program, of "
             f"{PROGRAMS_AT_ONCE} that are taught in parallel.\n\n{table(head, rows)}\n\n"
             "**These numbers overstate what the model can be taught.** The programs come from the grammar of the "
-            "practice programs that the model was trained on, though none of them was among these. Their tests repeat "
-            "frames that were taught, as the table shows. A test on programs of another origin and on unseen frames "
-            "remains to be made."
+            "practice programs that the model was trained on; many are so short that they probably occurred "
+            "among the millions of these. Their tests repeat frames that were taught, as the table shows. A test on "
+            "programs of another origin and on unseen frames remains to be made."
         )
     if exercise:
         rows = [
@@ -163,11 +163,12 @@ EXPERIMENT = Experiment(
     [
         Claim(
             "teachability",
-            "The shipped model learns programs it has never seen by new memory rows alone: "
+            "The shipped model learns random programs by new memory rows alone: "
             + ", ".join(f"{percent} % of random programs on {task}" for task, percent in TARGETS.items())
             + ".",
             taught,
-            "the test overstates: the random programs come from the grammar of the practice programs, and most of "
+            "the test overstates: the random programs come from the grammar of the practice programs, among which many "
+            "of them probably occurred, and most of "
             "their test frames were also taught.",
         ),
     ],

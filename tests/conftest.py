@@ -37,7 +37,7 @@ def shipped():
 
 @pytest.fixture
 def npi(capsys):
-    """Run a command; returns its exit code, what it printed, and what it said on stderr."""
+    """Run a command; returns its exit code, its stdout, and its stderr."""
 
     def command(*argv):
         try:

@@ -70,8 +70,8 @@ def test_run_prints_the_call_tree(npi):
 
 def test_run_as_json(npi):
     code, out, _ = npi("run", "sorting", "3", "1", "--json", "--trace")
-    said = json.loads(out)
-    assert (code, said["answer"], said["right"], said["trace"][0]) == (0, [1, 3], True, "BUBBLESORT")
+    output = json.loads(out)
+    assert (code, output["answer"], output["right"], output["trace"][0]) == (0, [1, 3], True, "BUBBLESORT")
 
 
 @pytest.mark.parametrize(
@@ -138,11 +138,11 @@ def test_without_a_limit_given_the_teacher_sets_it(npi, untrained):
 
 def test_a_task_in_a_file_is_trained_run_and_evaluated(npi, tmp_path):
     where, out = "examples/shelf.py:task", tmp_path / "model"
-    code, said, _ = npi("train", where, "--out", out, "--threads", "1")
-    assert (code, "learned every frame" in said) == (0, True)
+    code, output, _ = npi("train", where, "--out", out, "--threads", "1")
+    assert (code, "learned every frame" in output) == (0, True)
     assert npi("run", where, "1", "0", "1", "1", "--model", out)[:2] == (0, "[0, 0, 0, 0]\n")
-    code, said, _ = npi("evaluate", "--task", where, "--sizes", "30", "--problems", "5", "--model", out, "--json")
-    assert (code, json.loads(said)["scores"][0]["answers"]) == (0, 5)
+    code, output, _ = npi("evaluate", "--task", where, "--sizes", "30", "--problems", "5", "--model", out, "--json")
+    assert (code, json.loads(output)["scores"][0]["answers"]) == (0, 5)
     code, _, err = npi("run", where, "1", "0")
     assert (code, "has not learned tidy, only addition, sorting" in err) == (2, True)
 
@@ -225,10 +225,10 @@ def test_check_reports_on_built_in_tasks_and_files(npi, tmp_path):
 
 def test_train_resumes_and_never_overwrites_unasked(npi, tiny, tmp_path):
     out = tmp_path / "model"
-    code, said, _ = npi("train", "sorting", "--out", out, "--updates", "4", "--threads", "1")
+    code, output, _ = npi("train", "sorting", "--out", out, "--updates", "4", "--threads", "1")
     assert code == 1
-    assert "not learned after 4 updates" in said
-    assert "--resume" in said
+    assert "not learned after 4 updates" in output
+    assert "--resume" in output
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     code, _, err = npi("train", "sorting", "--out", out)
     assert code == 2
@@ -271,10 +271,10 @@ def test_train_into_a_place_that_cannot_be_written(npi, tiny, tmp_path):
 
 def test_train_as_json_and_with_tensorboard(npi, tiny, tmp_path):
     out = tmp_path / "model"
-    code, said, _ = npi(
+    code, output, _ = npi(
         "train", "sorting", "--out", out, "--json", "--tensorboard", "--updates", "100", "--threads", "1"
     )
-    lines = [json.loads(line) for line in said.splitlines()]
+    lines = [json.loads(line) for line in output.splitlines()]
     assert lines[0]["update"] == 50
     assert set(lines[0]["accuracy"]) >= {"BUBBLE", "COMPSWAP"}
     assert lines[-1]["learned"] is (code == 0)
@@ -290,9 +290,9 @@ def test_an_interrupted_training_run_is_saved_and_says_how_to_go_on(tmp_path):
             time.sleep(0.2)
         time.sleep(3)
         process.send_signal(signal.SIGINT)
-        said, complaints = process.communicate(timeout=60)
+        output, complaints = process.communicate(timeout=60)
     assert process.returncode == 130, complaints
-    assert f"npi train addition --out {out} --teacher recursive --resume" in said
+    assert f"npi train addition --out {out} --teacher recursive --resume" in output
     assert "Traceback" not in complaints
     assert read_facts(out)["updates"] > 0
 

@@ -1,4 +1,4 @@
-"""Baselines: laid out as the paper's appendix says, and able to learn."""
+"""Baselines: laid out as in the paper's appendix, and able to learn."""
 
 import itertools
 from random import Random

@@ -36,15 +36,15 @@ def test_a_teacher_forced_run_computes_every_step_of_the_network(monkeypatch):
     model = make_trainer([replace(task, sizes=range(2, 4), examples=2)], seed=0).model
     frames = task.demonstrate(problem)[0]
     neural = NeuralDecider(model, task.env)
-    asked, decide = [], neural.decide
+    batch_sizes, decide = [], neural.decide
 
     def counting(queries):
-        asked.append(len(queries))
+        batch_sizes.append(len(queries))
         return decide(queries)
 
     monkeypatch.setattr(neural, "decide", counting)
     assert speed.running_rate(task, [problem, problem], speed.TeacherForced(neural, frames)) > 0
-    assert sum(asked) == 2 * sum(len(frame.steps) for frame in frames)
+    assert sum(batch_sizes) == 2 * sum(len(frame.steps) for frame in frames)
 
 
 @pytest.mark.parametrize(

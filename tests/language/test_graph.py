@@ -59,7 +59,7 @@ def test_there_is_no_way_around_the_methods(around):
 
 
 @pytest.mark.parametrize(
-    ("vertices", "says"),
+    ("vertices", "message"),
     [
         ([], "at least one vertex"),
         ([("a", ()), ("a", ())], "listed twice"),
@@ -69,8 +69,8 @@ def test_there_is_no_way_around_the_methods(around):
         ([(i, ((i + 1) % 500,)) for i in range(500)], r"-> \.\.\. \(481 more\) \.\.\. ->"),
     ],
 )
-def test_what_no_search_can_be_made_on_is_refused(vertices, says):
-    with pytest.raises(ValueError, match=says):
+def test_what_no_search_can_be_made_on_is_refused(vertices, message):
+    with pytest.raises(ValueError, match=message):
         GraphKind().graph(vertices)
 
 

@@ -14,7 +14,7 @@ from npi.language.trace import Trace
 ALL = [(name, teacher) for name in tasks.names() for teacher in tasks.TEACHERS]
 
 
-class Asked:
+class CountingDecider:
     """A decider that passes questions on and counts them."""
 
     def __init__(self, decider):
@@ -45,23 +45,23 @@ def test_many_at_once_and_memoised_give_the_same_traces_as_one_at_a_time(name, t
     problems = [problem for size in (1, 3, 9) for problem in task.test_problems(size, 8, 1)]
     recordings = [record(task.env.of(problem), task.main) for problem in problems]
     known = Memo.of([frame for frames in recordings for frame in frames])
-    single = [run_program(task.env.of(problem), task.call, Asked(known)) for problem in problems]
-    asked = Asked(known)
-    memo = Memo(asked)
+    single = [run_program(task.env.of(problem), task.call, CountingDecider(known)) for problem in problems]
+    counting = CountingDecider(known)
+    memo = Memo(counting)
     envs = [task.env.of(problem) for problem in problems]
     assert run_batch(envs, task.call, memo) == single == [Trace.of(frames) for frames in recordings]
     if name != "cars":  # where every problem has a car of its own, nothing is seen twice
-        assert asked.queries < sum(len(trace.decisions) for trace in single)
-    before = asked.queries
+        assert counting.queries < sum(len(trace.decisions) for trace in single)
+    before = counting.queries
     run_batch([task.env.of(problem) for problem in problems], task.call, memo)
-    assert asked.queries == before  # everything is known now
+    assert counting.queries == before  # everything is known now
 
 
 def test_a_memo_that_lets_go_still_gives_the_same_traces():
     task = tasks.find("addition", "loop")
     problems = task.test_problems(12, 10, 2)
     frames = [frame for problem in problems for frame in record(task.env.of(problem), task.main)]
-    memo = Memo(Asked(Memo.of(frames)), capacity=7)
+    memo = Memo(CountingDecider(Memo.of(frames)), capacity=7)
     for problem in problems:
         env = task.env.of(problem)
         assert run_program(env, task.call, memo) == Trace.of(record(task.env.of(problem), task.main))
@@ -117,7 +117,7 @@ def test_deep_recursion_is_a_matter_of_memory():
     assert task.result(env) == "1" + "0" * 30_000
 
 
-def test_what_no_recording_shows_is_said():
+def test_an_unrecorded_history_is_named():
     task = tasks.find("addition")
     with pytest.raises(LookupError, match="no recorded frame of ADD"):
         run_program(task.env.of(("1", "2")), task.call, Memo.of([]))

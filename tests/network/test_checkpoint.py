@@ -54,12 +54,12 @@ def damage(folder, name, change):
 @pytest.mark.parametrize(
     ("name", "change", "message"),
     [
-        ("model.safetensors", lambda data: data[: len(data) // 2], "is damaged or foreign"),
-        ("model.safetensors", lambda data: b"", "is damaged or foreign"),
-        ("model.safetensors", lambda data: b"not tensors at all", "is damaged or foreign"),
+        ("model.safetensors", lambda data: data[: len(data) // 2], "is damaged, or not a safetensors file"),
+        ("model.safetensors", lambda data: b"", "is damaged, or not a safetensors file"),
+        ("model.safetensors", lambda data: b"not tensors at all", "is damaged, or not a safetensors file"),
         ("config.json", lambda data: data[:40], "is not JSON"),
-        ("config.json", lambda data: b"[1, 2]", "says nothing usable under 'format'"),
-        ("config.json", lambda data: b'{"architectures": ["Bert"]}', "says nothing usable under 'format'"),
+        ("config.json", lambda data: b"[1, 2]", "entry 'format' is missing or unusable"),
+        ("config.json", lambda data: b'{"architectures": ["Bert"]}', "entry 'format' is missing or unusable"),
         ("config.json", lambda data: b"\xff\xfe", "is not JSON"),
         ("config.json", lambda data: data.replace(b'"format": 2', b'"format": 99'), "has format 99"),
         (
@@ -143,11 +143,11 @@ def test_a_folder_that_cannot_be_made_is_refused(saved, tmp_path):
         save_model(model, tmp_path / "file" / "model", {})
 
 
-def test_the_shipped_model_is_small_and_says_how_it_was_made():
+def test_the_shipped_model_is_small_and_describes_its_training():
     assert sum(path.stat().st_size for path in DEFAULT_MODEL.iterdir()) < 16_000_000
-    said = read_description(DEFAULT_MODEL)
-    assert said["training"]["learned"] is True
-    assert set(said["tasks"]) == {"addition", "cars", "sorting"}
+    description = read_description(DEFAULT_MODEL)
+    assert description["training"]["learned"] is True
+    assert set(description["tasks"]) == {"addition", "cars", "sorting"}
     assert (DEFAULT_MODEL / "MODEL_CARD.md").is_file()
 
 

@@ -78,10 +78,10 @@ def test_steps_one_by_one_are_a_sequence():
             state = (torch.zeros(2, 1, 16), torch.zeros(2, 1, 16))
             for time in range(length):
                 observation, args, programs = (part[time : time + 1] for part in frames[frame])
-                said, state = model.step("AdditionPad", observation, args, programs, state)
+                logits, state = model.step("AdditionPad", observation, args, programs, state)
                 row = order.index((time, frame))
-                assert torch.allclose(said.stop, packed.stop[row : row + 1], atol=1e-5)
-                assert torch.allclose(said.program, packed.program[row : row + 1], atol=1e-5)
+                assert torch.allclose(logits.stop, packed.stop[row : row + 1], atol=1e-5)
+                assert torch.allclose(logits.program, packed.program[row : row + 1], atol=1e-5)
 
 
 def test_shapes_are_checked_in_the_test_run():

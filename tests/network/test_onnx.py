@@ -72,7 +72,7 @@ def test_the_command(npi, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         ([DEFAULT_MODEL, "--out", "model.txt"], "does not end in .onnx"),
         (["nowhere", "--out", "model.onnx"], "holds no model"),
@@ -80,11 +80,11 @@ def test_the_command(npi, tmp_path):
         ([DEFAULT_MODEL, "--out", "model.onnx", "--problems", "0"], "at least 1"),
     ],
 )
-def test_bad_input(npi, tmp_path, monkeypatch, argv, says):
+def test_bad_input(npi, tmp_path, monkeypatch, argv, message):
     monkeypatch.chdir(tmp_path)
     code, _, err = npi("export", *argv)
     assert code == 2
-    assert says in err
+    assert message in err
     assert not list(tmp_path.iterdir())
 
 
@@ -109,6 +109,6 @@ def test_a_model_saved_copied_and_loaded_runs_the_same(shipped, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nowhere", "/no/such/folder", "../x/y"])
-def test_what_is_neither_folder_nor_repository_is_said(name):
+def test_a_name_of_neither_folder_nor_repository_is_refused(name):
     with pytest.raises(BadInput, match="there is no folder"):
         load(name)

@@ -1,4 +1,4 @@
-"""Files that are not usable meshes, each with what is said of it."""
+"""Files that are not usable meshes, each with the error message it gives."""
 
 import struct
 

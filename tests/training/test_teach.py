@@ -168,7 +168,7 @@ def test_a_model_that_did_not_learn_is_not_written(npi, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("argv", "says"),
+    ("argv", "message"),
     [
         (["maximum", "--guard", "--rehearse"], "give one of them"),
         (["maximun"], "did you mean 'maximum'"),
@@ -178,10 +178,10 @@ def test_a_model_that_did_not_learn_is_not_written(npi, tmp_path):
         (["maximum", "--model", "nowhere"], "there is no folder nowhere"),
     ],
 )
-def test_bad_input(npi, tmp_path, argv, says):
+def test_bad_input(npi, tmp_path, argv, message):
     code, _, err = npi("teach", *argv, "--out", tmp_path / "m")
     assert code == 2
-    assert says in err
+    assert message in err
     assert not (tmp_path / "m").exists()
 
 
