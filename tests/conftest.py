@@ -1,4 +1,6 @@
+import os
 import signal
+from itertools import islice
 
 import pytest
 import torch
@@ -10,14 +12,21 @@ from npi.tasks import cars
 torch.set_num_threads(1)  # pytest-xdist runs a worker on each core; two threads a worker would wait for each other
 
 
+def pytest_collection_modifyitems(items):
+    """Tests of POSIX signals and limits do not run on Windows, which has neither."""
+    for item in items:
+        if os.name == "nt" and item.get_closest_marker("posix"):
+            item.add_marker(pytest.mark.skip(reason="needs POSIX signals or limits"))
+
+
 @pytest.fixture(autouse=True, scope="session")
 def few_cars(tmp_path_factory):
     """Two cars of each kind, rendered once, in a cache of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NPI_CACHE", str(tmp_path_factory.mktemp("cache")))
         sizes = cars.loop.sizes
-        roomy = [car for car in cars.TRAINING_CARS if all(cars.training_pairs(car, size) for size in sizes)]
-        patch.setattr(cars, "TRAINING_CARS", roomy[:2])
+        usable = (car for car in cars.TRAINING_CARS if all(cars.training_pairs(car, size) for size in sizes))
+        patch.setattr(cars, "TRAINING_CARS", list(islice(usable, 2)))
         patch.setattr(cars, "SELECTION_CARS", cars.SELECTION_CARS[:2])
         yield
 

@@ -182,6 +182,7 @@ def test_evaluate_refuses(npi, untrained, tmp_path, monkeypatch, words, message)
     assert message in err
 
 
+@pytest.mark.posix
 def test_rendering_can_be_interrupted(tmp_path):
     command = [sys.executable, "-m", "npi.cli", "train", "cars", "--out", str(tmp_path / "out")]
     environment = {**os.environ, "NPI_CACHE": str(tmp_path)}

@@ -281,7 +281,8 @@ def test_train_as_json_and_with_tensorboard(npi, tiny, tmp_path):
     assert list((out / "tensorboard").iterdir())
 
 
-def test_an_interrupted_training_run_is_saved_and_says_how_to_go_on(tmp_path):
+@pytest.mark.posix
+def test_an_interrupted_training_run_is_saved_and_tells_how_to_resume(tmp_path):
     out = tmp_path / "model"
     command = [sys.executable, "-m", "npi.cli", "train", "addition", "--out", str(out), "--threads", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
@@ -323,6 +324,7 @@ def test_more_updates_must_be_more(npi, tiny, tmp_path):
     assert npi("train", "sorting", "--out", out, "--resume", "--updates", 5)[0] == 1
 
 
+@pytest.mark.posix
 def test_a_full_disk_under_what_is_printed(npi):
     command = [sys.executable, "-m", "npi.cli", "run", "sorting", "2", "1", "--trace"]
     with open("/dev/full", "w") as full:

@@ -151,7 +151,8 @@ def test_a_run_that_fails_is_named_and_made_again(npi, folder):
     assert made(folder) == ["0", "0", "1", "1", "2", "2", "2", "3", "3"]
 
 
-def test_an_interrupted_experiment_goes_on_where_it_was(folder):
+@pytest.mark.posix
+def test_an_interrupted_experiment_resumes(folder):
     (folder / "slow").touch()
     command = [sys.executable, "-m", "npi.cli", "reproduce", "squares", "--folder", str(folder)]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)

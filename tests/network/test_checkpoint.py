@@ -1,5 +1,4 @@
 import json
-import resource
 import signal
 import subprocess
 import sys
@@ -107,10 +106,13 @@ def test_a_run_that_does_not_fit_its_tasks_any_more_is_refused(tmp_path):
 
 def limit_files():
     """A disk with room for 100,000 bytes in a file and no more, as far as this process can tell."""
+    import resource
+
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
 
+@pytest.mark.posix
 def test_a_full_disk_leaves_the_last_good_checkpoint(saved):
     model, folder = saved
     before = {path.name: path.read_bytes() for path in folder.iterdir()}

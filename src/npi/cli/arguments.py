@@ -1,4 +1,4 @@
-"""The types of command-line arguments that several commands share."""
+"""Arguments that several commands share: their types, checks and parsing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ def positive(**values: int | None) -> None:
 
 
 def refuse_existing(path: Path, force: bool) -> None:
-    """Raise BadInput if a file exists that the command would replace without being asked to."""
+    """Raise BadInput if a file exists and --force was not given."""
     if path.exists() and not force:
-        raise BadInput(f"{path} already exists: replace it with --force, or choose another")
+        raise BadInput(f"{path} already exists: replace it with --force, or choose another name")
 
 
 def parse_problem(task: Task[Any, Any], words: tuple[str, ...]) -> Any:
@@ -45,6 +45,6 @@ def parse_problem(task: Task[Any, Any], words: tuple[str, ...]) -> Any:
 
 def _words_in_file(file: str) -> list[str]:
     try:
-        return Path(file).read_text().split()
+        return Path(file).read_text("utf-8").split()
     except UnicodeDecodeError as error:
         raise BadInput(f"{file} holds something other than text") from error

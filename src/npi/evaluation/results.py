@@ -48,7 +48,7 @@ class Results:
     def _read(self) -> None:
         remedy = f"restore {self.path}, or start over with --fresh"
         try:
-            stored = json.loads(self.path.read_text())
+            stored = json.loads(self.path.read_text("utf-8"))
             head = {key: stored[key] for key in self.head}
             runs = [Run(**run) for run in stored["runs"]]
         except (ValueError, KeyError, TypeError, AttributeError) as error:
