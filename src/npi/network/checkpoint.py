@@ -5,7 +5,7 @@ A model is a folder:
     model.safetensors   its weights
     MODEL_CARD.md       the same for readers
 
-Every file is written beside its place and then moved into it, so a crash or a full disk leaves the last good one.
+Each file is written under a temporary name and then renamed, so a crash or a full disk leaves the old file intact.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from npi.files import write
 from npi.network.model import NPI, ModelConfig
 from npi.network.pretrained import DEFAULT_MODEL
 
-FORMAT = 2  # 1: before version 0.2
+FORMAT = 2  # of config.json; versions before 0.2 wrote format 1
 CONFIG, WEIGHTS, CARD = "config.json", "model.safetensors", "MODEL_CARD.md"
 SHIPPED = "default"  # the name of the model that comes with npi
 
 
 def save_model(model: NPI, folder: Path, training_info: Mapping[str, Any] | None = None) -> None:
-    """Write a model; `training_info` says how it was trained, as far as that differs from what the model says."""
+    """Write a model to a folder. `training_info`, if given, is stored in place of the model's own `training_info`."""
     description = {
         "format": FORMAT,
         "model": asdict(model.config),
@@ -56,13 +56,15 @@ def read_description(folder: Path) -> dict[str, Any]:
             f"{folder} holds no model: there is no {CONFIG} in it. Train one with: npi train ... --out {folder}"
         )
     try:
-        description = json.loads(path.read_text())
+        description = json.loads(path.read_text("utf-8"))
     except ValueError as error:
         raise BadInput(f"{path} is not JSON ({error}): copy the model again or train it anew") from error
     kinds = {"format": int, "model": dict, "programs": list, "tasks": dict, "training": dict}
     for key, kind in kinds.items():
         if not isinstance(description, dict) or not isinstance(description.get(key), kind):
-            raise BadInput(f"{path} does not describe a model of this package: it says nothing usable under {key!r}")
+            raise BadInput(
+                f"{path} does not describe a model of this package: its entry {key!r} is missing or unusable"
+            )
     if description["format"] != FORMAT:
         raise BadInput(
             f"{path} has format {description['format']}; this version reads format {FORMAT}. Train the model anew, or "
@@ -120,11 +122,11 @@ def load(name_or_folder: str | Path = SHIPPED, device: str | torch.device = "aut
     except (OSError, ValueError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(f"there is no folder {name}, and the hub did not give it: {error}") from error
+        raise BadInput(f"there is no folder {name}, and loading it from the hub failed: {error}") from error
 
 
 def resolve_model(model: NPI | str | Path | None, device: str | torch.device = "auto") -> NPI:
-    """A model given as itself, by its folder or name, or by None: the model that comes with npi."""
+    """The model itself if it is one; otherwise load it by folder or name. None means the model that comes with npi."""
     return model if isinstance(model, NPI) else load(SHIPPED if model is None else model, device)
 
 
@@ -138,7 +140,7 @@ def resolve_device(device: str | torch.device) -> torch.device:
 
 
 def model_card(description: Mapping[str, Any]) -> str:
-    """A model for readers, as far as its description goes."""
+    """The text of MODEL_CARD.md, made from the contents of config.json."""
     tasks = ", ".join(f"{name} ({teacher} teacher)" for name, teacher in description["tasks"].items())
     training = description["training"]
     facts = "".join(f"- {key}: {value}\n" for key, value in training.items() if not isinstance(value, dict | list))
@@ -163,25 +165,28 @@ def check_known_keys(kind: type, config: Mapping[str, Any], where: object) -> No
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a safetensors file, and the text beside them."""
+    """The tensors of a safetensors file, and its metadata."""
     if not path.is_file():
         raise BadInput(f"{path} is missing; the folder is not a whole model: copy it again or train it anew")
     try:
         with safe_open(path, framework="pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise BadInput(f"{path} is damaged or foreign ({error}): copy it again or train it anew") from error
+        raise BadInput(
+            f"{path} is damaged, or not a safetensors file ({error}): copy it again or train it anew"
+        ) from error
 
 
 def fill(module: Module, tensors: Mapping[str, Tensor], path: Path) -> None:
-    """Load tensors into a module; names and shapes must be the module's own."""
+    """Load tensors into a module, which must have exactly these names and shapes."""
     wanted = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if wanted != found:
-        odd = sorted(set(wanted.items()) ^ set(found.items()))[0][0]
+        differing = sorted(set(wanted.items()) ^ set(found.items()))[0][0]
         raise BadInput(
-            f"{path} does not hold the weights its description asks for: {odd} should be {wanted.get(odd, 'absent')} "
-            f"and is {found.get(odd, 'absent')}. It belongs to another model, or was written by an earlier version"
+            f"{path} does not hold the weights its description asks for: {differing} should be "
+            f"{wanted.get(differing, 'absent')} and is {found.get(differing, 'absent')}. It belongs to another "
+            f"model, or was written by an earlier version"
         )
     module.load_state_dict(dict(tensors))
 

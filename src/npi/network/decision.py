@@ -1,8 +1,8 @@
 """The one decision rule: how the network's logits become a decision.
 
-Everything that asks what the network decides asks here: the neural decider, training metrics, teaching, proofs and the
-ONNX check. A frame returns if the stop probability reaches STOP_PROBABILITY; otherwise it calls the program whose key
-scores highest, with the highest-scoring value of each argument.
+The neural decider, training metrics, teaching, proofs and the ONNX check all use the functions of this module. A frame
+returns if the stop probability reaches STOP_PROBABILITY; otherwise it calls the program whose key scores highest, with
+the highest-scoring value of each argument.
 
 Axes: B steps, N programs in memory, A arguments of a call.
 """
@@ -51,19 +51,21 @@ def decide(logits: Logits) -> Decisions:
 def differs(
     decisions: Decisions, stop: Bool[Tensor, " B"], program: Int[Tensor, " B"], args: Int[Tensor, "B A"]
 ) -> Bool[Tensor, " B"]:
-    """Where decisions differ from a teacher's. What a teacher that returns would have called does not matter."""
+    """Where decisions differ from a teacher's. At steps where the teacher returns, only `stop` is compared."""
     call = (decisions.program != program) | (decisions.args != args).any(1)
     return (decisions.stop != stop) | (call & ~stop)
 
 
 def margin(logits: Logits, stop: Bool[Tensor, " B"]) -> Float[Tensor, " B"]:
-    """The smallest gap, in logits, that keeps each decision from changing, given where the teacher stops.
+    """How far each decision is from changing, in logits: the smallest of these gaps.
 
-    Program and arguments count only where the teacher calls. NaN counts as no gap at all.
+    The gaps are the distance of the stop logit from its threshold and, where the teacher does not stop, the lead of the
+    best program, and of the best value of each argument, over the second best. `stop` is the teacher's. A NaN logit
+    makes it 0.
     """
-    lead = (logits.stop - stop_threshold()).abs()
+    gap = (logits.stop - stop_threshold()).abs()
     for scores in (logits.program, *logits.args):
         if scores.shape[1] > 1:
             best = scores.topk(2, dim=1).values
-            lead = torch.where(stop, lead, torch.minimum(lead, best[:, 0] - best[:, 1]))
-    return lead.nan_to_num(nan=0.0)
+            gap = torch.where(stop, gap, torch.minimum(gap, best[:, 0] - best[:, 1]))
+    return gap.nan_to_num(nan=0.0)

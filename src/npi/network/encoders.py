@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float, Int, UInt8
 from torch import Tensor, nn
 
-FIELD_INIT_STD = 0.1  # larger rows make the encoder memorise combinations of fields instead of combining them
+FIELD_INIT_STD = 0.1  # of the initial rows; larger ones make the encoder memorise combinations of fields
 CONTRAST_FLOOR = 0.05  # added to an image's standard deviation, so that a plain image is not amplified into noise
 
 
@@ -58,7 +58,7 @@ class ImageEncoder(nn.Module):
     tell neighbouring poses apart; this way they end as 8 x 8.
 
     If the environment has auxiliary labels, the image features are a bottleneck: the predicted class probabilities of
-    each label, and nothing else. From these few numbers the core learns what it does not learn from free features.
+    each label, and nothing else. Without this bottleneck, training did not reach its accuracy goal (docs/LOG.md).
     """
 
     def __init__(self, side: int, channels: Sequence[int], feature_width: int, label_sizes: Sequence[int]):
@@ -75,10 +75,11 @@ class ImageEncoder(nn.Module):
         self.label_head = nn.Linear(feature_width, sum(label_sizes)) if label_sizes else None
 
     def forward(self, rgb: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
-        # Lighting differs between images, so normalise each by its own mean and spread; every fourth pixel is enough.
+        # Lighting differs between images, so normalise each by its own mean and deviation. Every fourth pixel is enough
+        # to estimate them.
         sample = rgb[:, :, ::4, ::4]
-        mean, spread = sample.mean((1, 2, 3), keepdim=True), sample.std((1, 2, 3), keepdim=True) + CONTRAST_FLOOR
-        normalised = rgb.contiguous(memory_format=torch.channels_last).sub(mean).div_(spread)
+        mean, deviation = sample.mean((1, 2, 3), keepdim=True), sample.std((1, 2, 3), keepdim=True) + CONTRAST_FLOOR
+        normalised = rgb.contiguous(memory_format=torch.channels_last).sub(mean).div_(deviation)
         features = torch.relu(self.features(self.convolutions(normalised).flatten(1)))
         if self.label_head is None:
             return features

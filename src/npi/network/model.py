@@ -37,9 +37,12 @@ class ModelConfig:
     fields          environment name -> field of its observation -> number of values
     image_sides     environment name -> side of the images it shows, in pixels
     label_sizes     environment name -> how many classes each auxiliary label of an image has
-    teachable       whether new programs can be taught by memory rows: the fusion then multiplies the normalised state
-                    encoding with the program embedding, its full width goes to the LSTM, and the model keeps the mean
-                    and principal axes of practice embeddings, which is where teaching searches
+    fusion_width    width of the fusion's hidden layer; if `teachable`, of its output
+    teachable       whether new programs can be taught by memory rows. The fusion is then one `MultiplicativeLinear`
+                    layer without a second linear layer, and the model stores the mean and principal axes of the
+                    embeddings of practice programs: the prior with which teaching searches for new embeddings
+    encoder_width   width of the hidden layer of each `FieldEncoder`
+    image_width     width of the image features of environments without auxiliary labels
     """
 
     argument_sizes: tuple[int, ...]
@@ -80,21 +83,24 @@ class MemoryRows(NamedTuple):
 
 
 class EmbeddingPrior(NamedTuple):
-    """A normal distribution of program embeddings. Column i of `axes` is principal axis i times its deviation."""
+    """A normal distribution of program embeddings.
+
+    Column i of `axes` is principal axis i, times the standard deviation along it.
+    """
 
     mean: Float[Tensor, " P"]
     axes: Float[Tensor, "P P"]
 
     @staticmethod
     def of(embeddings: Float[Tensor, "N P"]) -> EmbeddingPrior:
-        """Fitted to some embeddings."""
+        """The distribution fitted to some embeddings."""
         mean = embeddings.mean(0)
         variances, directions = torch.linalg.eigh((embeddings - mean).T.cov())
         return EmbeddingPrior(mean, directions * variances.clamp_min(0).sqrt())
 
 
 class HeadOutputs(NamedTuple):
-    """The outputs of the three heads. Which program is meant by a key is for the memory to say."""
+    """The outputs of the three heads. `NPI.logits` compares the key with the keys in memory to score the programs."""
 
     stop: Float[Tensor, " B"]  # r_t before the sigmoid
     key: Float[Tensor, "B K"]  # k_t
@@ -107,7 +113,11 @@ LSTMState = tuple[Float[Tensor, "L J M"], Float[Tensor, "L J M"]]
 def mask_newer_programs(
     scores: Float[Tensor, "B N"], programs: Int[Tensor, " B"], generations: Sequence[int]
 ) -> Float[Tensor, "B N"]:
-    """Program scores with every program masked out that is of a later generation than the program now running."""
+    """Mask the scores of programs that are of a later generation than the running program, so it cannot call them.
+
+    Programs trained with the core are generation 0; each time teaching adds programs, they are the next generation
+    (with rehearsal: the current one).
+    """
     if not any(generations):
         return scores
     generation = torch.tensor(generations, device=scores.device)
@@ -115,7 +125,10 @@ def mask_newer_programs(
 
 
 class MultiplicativeLinear(nn.Module):
-    """A linear layer plus a product of state and program: so a program embedding can select any part of the state."""
+    """A linear layer of state and program, plus the product of a projection of each.
+
+    The product lets a program embedding select the parts of the state that the program depends on.
+    """
 
     def __init__(self, state_width: int, embedding_width: int, out_width: int):
         super().__init__()
@@ -176,7 +189,7 @@ class NPI(nn.Module):
         self.tasks: dict[str, str] = {}  # task name -> the teacher it was learned from
         self.training_info: dict[str, Any] = {}  # how the model was trained, as config.json keeps it
         self.programs: list[str] = []
-        self.generations: list[int] = []  # of each program; a program may call only its own and earlier generations
+        self.generations: list[int] = []  # of each program, as in `mask_newer_programs`
         self.keys = nn.Parameter(torch.empty(0, config.key_width))
         self.embeddings = nn.Parameter(torch.empty(0, config.embedding_width))
         for name in dict.fromkeys(programs):
@@ -188,7 +201,7 @@ class NPI(nn.Module):
 
     @property
     def prior(self) -> EmbeddingPrior:
-        """The distribution in which teaching looks for the embeddings of new programs."""
+        """The distribution from which teaching draws the initial embeddings of new programs."""
         if self.config.teachable:
             return EmbeddingPrior(self.embedding_mean, self.embedding_axes)
         identity = torch.eye(self.config.embedding_width).to(self.embeddings)
@@ -203,7 +216,9 @@ class NPI(nn.Module):
     ) -> None:
         """Give a new program a memory row, random if none is given; everything else stays as it is."""
         if name in self.programs:
-            raise BadInput(f"the model already has a program {name}: a name is an identity, so choose another")
+            raise BadInput(
+                f"the model already has a program {name}: programs are identified by name, so choose another"
+            )
         self.programs.append(name)
         self.generations.append(generation)
         rows = (
@@ -230,16 +245,18 @@ class NPI(nn.Module):
         return self.encoders[env](observation, args, image_features)  # s_t = f_enc(e_t, a_t)
 
     def fuse(self, encoded: Float[Tensor, "B D"], embedded: Float[Tensor, "B P"]) -> Float[Tensor, "B _"]:
+        """The input of the LSTM, from state encodings and program embeddings."""
         return self.fusion(torch.cat([encoded, embedded], 1))
 
     def run_frames(
         self, encoded: Float[Tensor, "B D"], embedded: Float[Tensor, "B P"], batch_sizes: Int[Tensor, " T"]
     ) -> Float[Tensor, "B M"]:
-        """The core's hidden states in whole frames, whose steps are packed as PackedSequence packs them."""
+        """The LSTM's outputs at every step of whole frames, packed as in a `PackedSequence`."""
         packed, _ = self.lstm(PackedSequence(self.fuse(encoded, embedded), batch_sizes))
         return packed.data  # h_t = f_lstm(s_t, p_t, h_{t-1})
 
     def heads(self, hidden: Float[Tensor, "B M"]) -> HeadOutputs:
+        """What the three heads compute from the LSTM's outputs."""
         stop = self.end_head(hidden).squeeze(1)  # r_t = f_end(h_t)
         key = self.program_head(hidden)  # k_t = f_prog(h_t)
         args = self.args_head(hidden)  # a_{t+1} = f_arg(h_t)
@@ -254,7 +271,7 @@ class NPI(nn.Module):
         self, encoded: Float[Tensor, "B D"], programs: Int[Tensor, " B"], batch_sizes: Int[Tensor, " T"]
     ) -> Logits:
         """The logits at every step of whole frames."""
-        # An index would do instead of `embedding`, but it sums gradients in no fixed order.
+        # Indexing gives the same values, but its backward pass adds gradients in no fixed order.
         embedded = embedding(programs, self.embeddings)  # p_t = M_prog[i_t]
         return self.logits(self.run_frames(encoded, embedded, batch_sizes), programs)
 
@@ -271,7 +288,7 @@ class NPI(nn.Module):
         encoded = self.encode(env, observation, args, image_features)
         hidden = self.fuse(encoded, self.embeddings[programs])  # p_t = M_prog[i_t]
         after = []
-        # Not through nn.LSTM: at batch 1 it takes ten times as long.
+        # Cell by cell: at batch size 1, nn.LSTM takes ten times as long.
         for weights, *before in zip(self.lstm.all_weights, *state, strict=True):
             hidden, cell = torch.lstm_cell(hidden, before, *weights)
             after.append((hidden, cell))

@@ -29,13 +29,14 @@ class NeuralDecider:
         self.model, self.env = model.eval(), env.__name__
         self.device = model.keys.device
         self.row = {name: index for index, name in enumerate(model.programs)}
-        self.calls: dict[tuple[int, ...], Call] = {}
+        self.calls: dict[tuple[int, ...], Call] = {}  # by memory row and arguments
         self.shows_image = env.shows_image()
         self.encoded_images: dict[bytes, torch.Tensor] = {}  # by an image's digest
         config = model.config
         self.zero_state = np.zeros((2, config.lstm_layers, config.lstm_width), dtype=np.float32)
 
     def cached(self, observation: Observation, call: Call, state: FrameState) -> Reply | None:
+        """Nothing: this decider stores no answers."""
         return None
 
     @torch.inference_mode()
@@ -43,10 +44,10 @@ class NeuralDecider:
         observations, calls, states = zip(*queries, strict=True)
         state = np.stack([self.zero_state if state is None else state for state in states], axis=2)  # [2, L, B, M]
         h, c = torch.from_numpy(state).to(self.device)
-        images = self.image_features([seen[-1] for seen in observations]) if self.shows_image else None
+        images = self.image_features([observation[-1] for observation in observations]) if self.shows_image else None
         logits, (h, c) = self.model.step(
             self.env,
-            self.tensor([seen[:-1] for seen in observations] if self.shows_image else observations),
+            self.tensor([fields[:-1] for fields in observations] if self.shows_image else observations),
             self.tensor([call.args for call in calls]),
             self.tensor([self.row[call.program] for call in calls]),
             (h, c),
@@ -74,7 +75,7 @@ class NeuralDecider:
         return [None if stop else self.call(row) for stop, row in zip(decisions.stop.tolist(), rows, strict=True)]
 
     def call(self, row: list[int]) -> Call:
-        """One object for each distinct call: traces of millions of calls stay small."""
+        """The call of a memory row with arguments; equal calls are one object, so that long traces stay small."""
         key = tuple(row)
         call = self.calls.get(key)
         if call is None:

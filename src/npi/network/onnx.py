@@ -60,7 +60,7 @@ def export_step(model: NPI, task: Task, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     env, config = task.env.__name__, model.config
     steps = torch.export.Dim("steps")
-    # Two steps: the exporter would take an axis of one for a constant.
+    # Two steps in the example input, since the exporter takes an axis of length 1 for a constant.
     state = torch.zeros(config.lstm_layers, 2, config.lstm_width)
     inputs: dict[str, Tensor] = {
         "observation": torch.zeros(2, len(config.fields[env]), dtype=torch.long),
@@ -105,6 +105,7 @@ class OnnxDecider:
         self.neural = NeuralDecider(model, task.env)
 
     def cached(self, observation: Observation, call: Call, state: FrameState) -> Reply | None:
+        """Nothing: this decider stores no answers."""
         return None
 
     def decide(self, queries: list[Query]) -> list[Reply]:
@@ -117,9 +118,9 @@ class OnnxDecider:
             "c": state[1],
         }
         if isinstance(observations[0][-1], Image):
-            pixels = torch.from_numpy(np.stack([seen[-1].pixels for seen in observations])).permute(0, 3, 1, 2)
+            pixels = torch.from_numpy(np.stack([fields[-1].pixels for fields in observations])).permute(0, 3, 1, 2)
             inputs["rgb"] = to_rgb(pixels).numpy()
-            observations = [seen[:-1] for seen in observations]
+            observations = [fields[:-1] for fields in observations]
         inputs["observation"] = np.array(observations, dtype=np.int64)
         outputs: Any = self.session.run(None, inputs)
         stop, program, *args, h, c = map(torch.from_numpy, outputs)
@@ -130,28 +131,30 @@ class OnnxDecider:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How an exported step compares with its model along the teacher's frames."""
+    """How well an exported step and its model agree on the teacher's frames."""
 
     steps: int
     different: int  # steps at which they decide differently
-    largest_gap: float  # largest difference of any number of their LSTM states
+    largest_gap: float  # largest absolute difference between their LSTM states
 
 
 def compare_export(exported: OnnxDecider, task: Task, problems: list[Any]) -> Agreement:
-    """Query an exported step and its model along the teacher's frames of some problems."""
+    """Query an exported step and its model at every step of the teacher's distinct frames on some problems."""
     steps = different = 0
     gap = 0.0
     for problem in problems:
         for frame in dict.fromkeys(record(task.env.of(problem), task.main)):
             if frame.call.program not in exported.neural.row:
                 continue
-            ours = theirs = None
+            state = exported_state = None
             for step in frame.steps:
-                ((decision, ours),) = exported.neural.decide([(step.observation, frame.call, ours)])
-                ((exported_decision, theirs),) = exported.decide([(step.observation, frame.call, theirs)])
+                ((decision, state),) = exported.neural.decide([(step.observation, frame.call, state)])
+                ((exported_decision, exported_state),) = exported.decide(
+                    [(step.observation, frame.call, exported_state)]
+                )
                 steps += 1
                 different += decision != exported_decision
-                gap = max(gap, float(np.abs(ours - theirs).max()))
+                gap = max(gap, float(np.abs(state - exported_state).max()))
     return Agreement(steps, different, gap)
 
 
@@ -162,7 +165,7 @@ def export(
     *,
     problems: int = 10,
 ) -> Agreement:
-    """Write one step of a model as ONNX, and compare it with the model by onnxruntime.
+    """Write one step of a model as ONNX, run it with onnxruntime, and compare its decisions with the model's.
 
     task      the task whose environment the step observes; None: the first that the model learned
     model     an `NPI`, a folder, or None for the model that comes with npi
@@ -186,7 +189,7 @@ def export(
             raise BadInput(f"the model has learned {task}, which is not built in: give the task as FILE.py:NAME")
     found = learned_task(task, network)
     export_step(network, found, path)
-    sizes = found.sizes[: max(1, len(found.sizes) // 2)]  # the smaller half: long runs show no other frames
-    each = -(-problems // len(sizes))
-    examples = [problem for size in sizes for problem in found.test_problems(size, each, 0)]
-    return compare_export(OnnxDecider(path, network, found), found, examples[:problems])
+    sizes = found.sizes[: max(1, len(found.sizes) // 2)]  # the smaller half: long runs only repeat the same frames
+    each = -(-problems // len(sizes))  # rounded up
+    compared = [problem for size in sizes for problem in found.test_problems(size, each, 0)]
+    return compare_export(OnnxDecider(path, network, found), found, compared[:problems])

@@ -1,6 +1,6 @@
 """Running a learned program on one problem: the answer, the trace and the call tree.
 
-A compiled program runs without torch, so what needs torch is imported when a network runs.
+A compiled program runs without torch, so modules that need torch are imported only where a network runs.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ if TYPE_CHECKING:
 
     from npi.network.model import NPI
 
-# A run may take this many times the teacher's steps, and some more: one that needs more has lost its way.
-STEPS_RATIO, STEPS_MORE = 2, 1000
-TEACHER_LIMITS = Limits(steps=100_000_000)
+# The default limit of a run: STEP_FACTOR times the teacher's steps, plus EXTRA_STEPS for short problems. A run that
+# needs more no longer follows its teacher.
+STEP_FACTOR, EXTRA_STEPS = 2, 1000
+TEACHER_LIMITS = Limits(steps=100_000_000)  # when counting a teacher's steps, in case it never returns
 
 
 @dataclass(frozen=True)
 class Run:
     """One finished run.
 
-    answer  what the environment holds at the end, read by the task
+    answer  what the task reads off the environment at the end
     steps   how many decisions the run took
     trace   every decision, in order; None if the run kept no trace
     """
@@ -53,7 +54,7 @@ class Run:
 
     @cached_property
     def tree(self) -> str:
-        """The call tree, one line for each call, as in the paper's figures."""
+        """The call tree, one line for each call, as in the paper's figures; empty if the run kept no trace."""
         return "\n".join(format_tree(self.trace, self.task.env)) if self.trace else ""
 
 
@@ -81,10 +82,11 @@ def run(
     task        a `Task`, the name of a built-in one, or "FILE.py:NAME"
     problem     a problem of the task, as `task.sample` draws them
     model       an `NPI`, a folder, None for the model that comes with npi, or a decider, such as a compiled program
-    engine      "memo" queries the network once for each history, "neural" at every step; the decisions are the same
-    limits      bounds on steps and depth; by default twice the teacher's steps, and some more
-    keep_trace  without a trace, and without limits, a compiled program runs several times as fast
-    device      where a model that is loaded here runs
+    engine      "neural" queries the network at every step; "memo" only once for each distinct history (a call and the
+                observations of its frame so far), with the same decisions
+    limits      bounds on steps and depth; by default, twice the teacher's steps plus 1,000
+    keep_trace  False: if no limits are given, a compiled program keeps no trace, and runs several times as fast
+    device      where to load the model, if it is not given as an `NPI`: "cpu", "cuda" or "auto"
 
     Raises `Runaway` if the run reaches a limit, and `BadInput` if the model has not learned the task.
 
@@ -120,7 +122,7 @@ def run(
         else:
             trace = run_program(env, found.call, decider, limits or default_limits(found, problem))
             steps = len(trace.decisions)
-    except KeyError as error:  # a compiled program has no entry here
+    except KeyError as error:  # the table of a compiled program has no entry for a history
         raise BadInput(
             f"the compiled program has no decision after {error}: it or {found.name} has changed; compile it again"
         ) from error
@@ -135,4 +137,4 @@ def default_limits(task: Task[Any, Any], problem: Any) -> Limits:
         raise BadInput(
             f"the teacher itself does not finish here ({error}): give limits, such as --max-steps"
         ) from error
-    return Limits(STEPS_RATIO * steps + STEPS_MORE)
+    return Limits(STEP_FACTOR * steps + EXTRA_STEPS)

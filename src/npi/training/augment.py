@@ -16,16 +16,20 @@ BACKGROUND_PROBABILITY = 0.5  # of a new background: a vertical gradient between
 COLOUR_PROBABILITY = 0.7  # of mixing the colour channels
 COLOUR_MIXING = 0.15  # standard deviation of the mixing matrix around the identity
 CONTRAST = (0.7, 1.2)  # range of the factor on colours
-BRIGHTNESS = (0.4, 0.6)  # range to which a medium value of a channel, 0.5, is moved
+BRIGHTNESS = (0.4, 0.6)  # range of the value that 0.5 in a colour channel becomes
 SCALE = (0.92, 1.1)  # range of the factor on the object's size
 MAX_SHIFT = 0.09  # how far the image is moved at most, as a fraction of half its side
 BLUR_PROBABILITY = 0.15
 MAX_NOISE = 0.04  # standard deviation at most
-NOISE_IMAGES = 16  # distinct images of noise in one call: drawing noise for every image would take long
+NOISE_IMAGES = 16  # noise patterns drawn in one call, which its images share in turn: one for each image takes too long
 
 
 def augment(images: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[Tensor, "I 3 H H"]:
-    """RGB images in 0 to 1, each augmented independently. Moving pixels takes the time, so each step touches few."""
+    """Augment RGBA images at random, and return their colours, scaled to 0..1 before contrast and noise.
+
+    Reading and writing pixels takes most of the time, so backgrounds and blur are computed only for the images that get
+    them.
+    """
     count, side, device = len(images), images.shape[-1], images.device
 
     def tensor(values: np.ndarray) -> Tensor:

@@ -14,24 +14,26 @@ class TrainConfig:
                             frames per update: without images, with images, and of practice programs
     practice_rollouts       random rollouts recorded in each environment, from which practice programs are made. They
                             make the core teachable; 0 trains without practice
-    max_batch_steps         upper bound on the steps of all frames of a batch together: long frames make smaller batches
+    max_batch_steps         upper bound on the total steps of a batch's frames without images, and of those with images;
+                            frames beyond it are left out, except the first
     updates                 give up after so many
     learning_rate, beta2, grad_clip, warmup_updates
                             of Adam: step size, second-moment decay, gradient norm bound, updates of linear warm-up
-    weight_decay            divided by the number of distinct frames (WEIGHT_DECAY_MIN_FRAMES at least): a prior counts
-                            for less, the more data there is
-    schedule                exponential: the learning rate is multiplied by `lr_decay` every `lr_decay_every` updates,
-                            continuously; cosine: it follows a half cosine over `updates`
+    weight_decay            of AdamW, times the number of distinct frames (at least WEIGHT_DECAY_MIN_FRAMES). The decay
+                            acts as a prior on the weights, which must count for less the more data there is
+    schedule                exponential: the learning rate decays smoothly, by the factor `lr_decay` over each
+                            `lr_decay_every` updates; cosine: it follows a half cosine over `updates`
     min_lr_ratio            lower bound of the learning rate, as a fraction of `learning_rate`
     ema_decay               decay of the exponential moving average of the weights, which is the model that is evaluated
                             and saved. 0: no averaging
-    curriculum_temperature  programs are sampled by a softmax over their error rates with this temperature,
-    curriculum_uniform      mixed with this fraction of uniform sampling
-    replay_fraction         frames found wrong at the last evaluation are added to each batch, as this fraction of it
+    curriculum_temperature  temperature of the softmax over error rates by which programs are sampled
+    curriculum_uniform      fraction of the samples in which all programs are equally likely instead
+    replay_fraction         frames wrong at the last evaluation, added to each batch, as a fraction of its size
     eval_every, eval_frames how often, in updates, error rates are estimated, and on how many frames of each program
-    updates_after_learned   updates on uniformly sampled frames once every frame is right; they raise the margins of
-                            what is right and improve generalisation
-    image_accuracy_goal     fraction of each program's frames with images that must be right; of other frames, all must
+    updates_after_learned   updates on uniformly sampled frames once every frame is right; they widen the margins of the
+                            decisions and improve generalisation
+    image_accuracy_goal     fraction of each program's frames with images that must be right for a model to count as
+                            learned; of the frames without images, all must be
     auxiliary_loss_weight   weight of the auxiliary loss on image labels
     repair_batch_size, repair_updates, repair_rounds
                             after a failed proof: counterexamples per update, updates per round, rounds at most
@@ -69,6 +71,8 @@ class TrainConfig:
     repair_lr_ratio: float = 0.2
 
 
+# The defaults were chosen by experiment (docs/LOG.md): FAST for tasks without images, IMAGES for tasks with images, and
+# PRACTICE for models that can be taught, such as the one that comes with npi.
 FAST = TrainConfig()
 IMAGES = TrainConfig(
     updates=3_400,
@@ -78,7 +82,7 @@ IMAGES = TrainConfig(
     curriculum_temperature=0.05,
     curriculum_uniform=0.5,
     eval_every=100,
-    updates_after_learned=3_400,  # to the end: an image can always be augmented once more
+    updates_after_learned=3_400,  # never stop early: augmentation makes new images at every update
 )
 PRACTICE = replace(
     IMAGES,

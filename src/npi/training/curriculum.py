@@ -3,7 +3,7 @@
 The curriculum chooses between groups of frames: those of one program with images, and those without. Groups are sampled
 by a softmax over their error rates, mixed with uniform sampling, and frames within a group uniformly. Frames found
 wrong at the last evaluation are replayed. Frames with and without images each have their own part of a batch, so that
-neither starves.
+neither is crowded out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FrameGroup:
 
 
 class Curriculum:
-    """Which frames to train on next, by what the last evaluation found."""
+    """Samples the frames of each batch, by the outcome of the last evaluation."""
 
     def __init__(self, dataset: FrameDataset, config: TrainConfig):
         self.dataset, self.config = dataset, config
@@ -37,18 +37,18 @@ class Curriculum:
             for images in (False, True)
         ]
         self.groups = [group for group in groups if len(group.frames)]
-        # At the last evaluation: each group's rate of wrong decisions and of right frames, and the wrong frames.
+        # By group, at the last evaluation: the fraction of decisions that are wrong, and of frames that are right.
         self.error_rate = np.ones(len(self.groups))
         self.accuracy = np.zeros(len(self.groups))
-        self.wrong = np.zeros(len(dataset), dtype=bool)
+        self.wrong = np.zeros(len(dataset), dtype=bool)  # the frames that were wrong at the last evaluation
 
     def sample(self, rng: np.random.Generator, uniform: bool) -> np.ndarray:
-        """The frames of a batch, longest first. `uniform`: sample every frame alike, since all are right."""
+        """The frames of a batch, longest first. With `uniform`, every frame is equally likely, right or wrong."""
         parts = []
         for images, size in ((False, self.config.batch_size), (True, self.config.image_batch_size)):
             among = np.array([group.has_images == images for group in self.groups])
             if among.any():
-                parts.append(self._fit(self._sample_groups(among, size, rng, uniform)))
+                parts.append(self._truncate(self._sample_groups(among, size, rng, uniform)))
         return self.dataset.longest_first(np.concatenate(parts))
 
     def _sample_groups(self, among: np.ndarray, size: int, rng: np.random.Generator, uniform: bool) -> np.ndarray:
@@ -59,21 +59,21 @@ class Curriculum:
             return frames[rng.integers(len(frames), size=size)]
         error = self.error_rate[among]
         weight = np.exp((error - error.max()) / config.curriculum_temperature)
-        mixed = config.curriculum_uniform
-        probability = (1 - mixed) * weight / weight.sum() + mixed / len(groups)
+        uniform_fraction = config.curriculum_uniform
+        probability = (1 - uniform_fraction) * weight / weight.sum() + uniform_fraction / len(groups)
         chosen = [
             group.frames[rng.integers(len(group.frames), size=count)]
             for group, count in zip(groups, rng.multinomial(size, probability), strict=True)
             if count
         ]
         wrong = np.sort(np.concatenate([group.frames[self.wrong[group.frames]] for group in groups]))
-        # An augmented image is another one every time, so frames with images are not replayed.
+        # Augmentation changes an image every time, so a frame with images cannot be shown again as it was.
         if config.replay_fraction and len(wrong) and not groups[0].has_images:
             chosen.append(wrong[rng.integers(len(wrong), size=max(1, round(config.replay_fraction * size)))])
         return rng.permutation(np.concatenate(chosen))
 
-    def _fit(self, frames: np.ndarray) -> np.ndarray:
-        """As many of these frames as fit into the steps that a batch may have, and at least one."""
+    def _truncate(self, frames: np.ndarray) -> np.ndarray:
+        """The first of these frames, as many as have `max_batch_steps` steps together, and at least one."""
         fitting = self.dataset.length[frames].cumsum() <= self.config.max_batch_steps
         fitting[0] = True
         return frames[fitting]
@@ -87,7 +87,12 @@ class Curriculum:
         return mask
 
     def update(self, sampled: np.ndarray, evaluated: np.ndarray, mistakes: np.ndarray) -> None:
-        """Take note of an evaluation: the frames sampled for it, those evaluated, and how many mistakes each has."""
+        """Store the outcome of an evaluation.
+
+        sampled    mask of the frames sampled uniformly from each group: the accuracy is estimated on these
+        evaluated  mask of all frames evaluated: the error rate is estimated on these
+        mistakes   how many wrong decisions each frame has
+        """
         self.wrong = mistakes > 0
         for index, group in enumerate(self.groups):
             frames = group.frames[evaluated[group.frames]]
@@ -104,7 +109,7 @@ class Curriculum:
         )
 
     def program_accuracy(self) -> dict[str, float]:
-        """The accuracy of each program at the last evaluation; the lower one if it has frames of both kinds."""
+        """The accuracy of each program at the last evaluation; for frames with and without images, the lower one."""
         accuracy: dict[str, float] = {}
         for group, value in zip(self.groups, self.accuracy.tolist(), strict=True):
             name = self.dataset.programs[group.program]

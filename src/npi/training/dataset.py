@@ -33,7 +33,7 @@ class Batch:
     frame: Int[Tensor, " S"]  # which frame of the batch each step belongs to
     env: Int[Tensor, " S"]
     observation: Int[Tensor, "S F"]
-    image: Int[Tensor, " S"]  # which of the environment's images; 0 where it has none
+    image: Int[Tensor, " S"]  # index into the environment's images; 0 if it shows none
     program: Int[Tensor, " S"]
     args: Int[Tensor, "S A"]
     stop: Bool[Tensor, " S"]  # the teacher's decision: return,
@@ -49,6 +49,7 @@ class FrameDataset:
         steps = [step for _, frame in pairs for step in frame.steps]
         row = {name: index for index, name in enumerate(programs)}
         self.programs = programs
+        # One entry for each frame, in NumPy, from which batches are sampled:
         self.envs = sorted({env for env, _ in pairs})
         self.env = np.array([self.envs.index(env) for env, _ in pairs])
         self.program = np.array([row[frame.call.program] for _, frame in pairs])
@@ -58,13 +59,16 @@ class FrameDataset:
         def tensor(values: list) -> Tensor:
             return torch.tensor(values, device=device)
 
-        numbers = [tuple(int(value) for value in step.observation if not isinstance(value, Image)) for step in steps]
-        first_steps = dict(zip(self.env.tolist(), self.first.tolist(), strict=True))
-        self.field_counts = [len(numbers[first_steps[index]]) for index in range(len(self.envs))]
+        # One entry for each step, as tensors, except `args`, which has one for each frame:
+        field_values = [
+            tuple(int(value) for value in step.observation if not isinstance(value, Image)) for step in steps
+        ]
+        a_step = dict(zip(self.env.tolist(), self.first.tolist(), strict=True))  # of each environment
+        self.field_counts = [len(field_values[a_step[index]]) for index in range(len(self.envs))]
         width = max(self.field_counts)
         no_args = (0,) * ARGS
         self.args = tensor([frame.call.args for _, frame in pairs])
-        self.observation = tensor([values + (0,) * (width - len(values)) for values in numbers])
+        self.observation = tensor([values + (0,) * (width - len(values)) for values in field_values])
         self.stop = tensor([step.decision is None for step in steps])
         self.next_program = tensor([0 if step.decision is None else row[step.decision.program] for step in steps])
         self.next_args = tensor([no_args if step.decision is None else step.decision.args for step in steps])
@@ -122,7 +126,7 @@ class FrameDataset:
         return self.image[torch.from_numpy(steps).to(self.image.device)].unique()
 
     def balanced_sampler(self, frames: np.ndarray) -> BalancedSampler:
-        """A sampler over some frames that groups them by program and by the decisions made."""
+        """A sampler over some frames. Frames of one program with the same sequence of decisions form a group."""
         decisions = torch.cat([self.stop[:, None], self.next_program[:, None], self.next_args], 1).cpu().numpy()
         groups: dict[tuple[int, bytes], list[int]] = {}
         for frame in frames.tolist():
@@ -135,7 +139,7 @@ class FrameDataset:
 class BalancedSampler:
     """Samples a program, then one of its groups of frames, then a frame, each uniformly: rare decisions come up often.
 
-    The groups of one program lie next to each other.
+    `program` holds the program of each group; groups of the same program must be consecutive.
     """
 
     def __init__(self, groups: Collection[Collection[int]], program: np.ndarray):
@@ -151,7 +155,7 @@ class BalancedSampler:
 
 
 def _stack(images: Collection[Image]) -> UInt8[Tensor, "I 4 H H"]:
-    """All images in one tensor, copied one by one: together they can be gigabytes."""
+    """All images in one tensor. Copied one by one, because a second copy of all could need gigabytes."""
     side = next(iter(images)).pixels.shape[0]
     stacked = torch.empty(len(images), 4, side, side, dtype=torch.uint8)
     for place, image in zip(stacked, images, strict=True):
@@ -160,7 +164,7 @@ def _stack(images: Collection[Image]) -> UInt8[Tensor, "I 4 H H"]:
 
 
 def record_frames(tasks: Iterable[Task], seed: int) -> Iterator[EnvFrame]:
-    """The distinct frames that the teachers of several tasks demonstrate."""
+    """The distinct frames of several tasks' teachers on their training problems."""
     known: set[EnvFrame] = set()
     for task in tasks:
         for frame in distinct_frames(task, task.training_problems(seed)):
@@ -171,7 +175,7 @@ def record_frames(tasks: Iterable[Task], seed: int) -> Iterator[EnvFrame]:
 
 
 def program_names(frames: Iterable[EnvFrame]) -> list[str]:
-    """The programs that frames are frames of, sorted, ACT first: the rows of a model's memory."""
+    """The programs that these frames run, ACT first, the others sorted: the rows of a model's memory, in order."""
     names = {ACT} | {frame.call.program for _, frame in frames}
     if names == {ACT}:
         raise BadInput("there is nothing to learn: no task gave any frame")

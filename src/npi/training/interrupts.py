@@ -1,4 +1,4 @@
-"""Interrupts: an update is never torn apart. The loop finishes it, saves, and then stops."""
+"""Interrupts: training stops only between updates, so that its state can be saved."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 from npi.network.decision import Logits
 from npi.training.dataset import Batch
 
-SMALLEST_PROBABILITY = 1e-30  # before the logarithm of a label's probability, which may underflow to 0
+SMALLEST_PROBABILITY = 1e-30  # lower bound on a label's probability, whose softmax may underflow to 0, before its log
 
 
 def decision_loss(logits: Logits, batch: Batch) -> Float[Tensor, " S"]:

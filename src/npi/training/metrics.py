@@ -26,7 +26,7 @@ FRAMES_AT_ONCE = 1024
 STEPS_AT_ONCE = 1 << 17
 IMAGES_AT_ONCE = 256
 
-# Encodes some of an environment's images, given by their indices in the dataset.
+# A function of an environment's name and the indices of some of its images in the dataset: encodes these images.
 EncodeImages: TypeAlias = Callable[[str, Int[Tensor, " I"]], Float[Tensor, "I G"]]
 
 
@@ -57,11 +57,11 @@ def wrong_steps(logits: Logits, batch: Batch) -> Bool[Tensor, " S"]:
 
 @torch.no_grad()
 def count_wrong_decisions(
-    model: NPI, dataset: FrameDataset, mask: np.ndarray, enough: int | None = None
+    model: NPI, dataset: FrameDataset, mask: np.ndarray, max_wrong: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of the frames in a mask were evaluated, and how many decisions of each are wrong.
+    """Evaluate the frames in a mask. Returns which were evaluated, and how many decisions of each are wrong.
 
-    Evaluation ends early once more than `enough` frames are wrong.
+    All are evaluated unless more than `max_wrong` frames turn out wrong: then the rest is left out.
     """
     model.eval()
     evaluated, wrong = np.zeros_like(mask), np.zeros(len(mask), dtype=np.int64)
@@ -72,14 +72,15 @@ def count_wrong_decisions(
     for env, table in features.items():
         for part in dataset.images_of(env, mask).split(IMAGES_AT_ONCE):
             table[part] = model.encode_images(env, to_rgb(dataset.images[env][part]))
-    # Frames of similar length together need little padding; the short ones first, as most are short and quickly done.
+    # A batch takes as many time steps as its longest frame, so frames of similar length are batched together.
+    # Short ones come first: they take little time, so an evaluation that ends early ends as soon as possible.
     frames = dataset.longest_first(np.nonzero(mask)[0])[::-1]
     start = 0
-    while start < len(frames) and (enough is None or (wrong > 0).sum() <= enough):
+    while start < len(frames) and (max_wrong is None or (wrong > 0).sum() <= max_wrong):
         fitting = int((dataset.length[frames[start : start + FRAMES_AT_ONCE]].cumsum() <= STEPS_AT_ONCE).sum())
         chosen = frames[start : start + max(1, fitting)][::-1]
         batch = dataset.batch(chosen)
-        steps = wrong_steps(batch_logits(model, dataset, batch, lambda env, which: features[env][which]), batch)
+        steps = wrong_steps(batch_logits(model, dataset, batch, lambda env, images: features[env][images]), batch)
         wrong[chosen] = np.bincount(batch.frame[steps].cpu().numpy(), minlength=len(chosen))
         evaluated[chosen] = True
         start += len(chosen)

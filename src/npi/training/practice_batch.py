@@ -22,9 +22,14 @@ from torch import Tensor
 from npi.network.model import ModelConfig
 from npi.training.practice_program import (
     ELSE_LENGTHS,
+    ITSELF,
+    LOOP,
     MAX_BRANCH_INSTRUCTIONS,
+    MAX_CONDITIONS,
     MAX_INSTRUCTIONS,
     PREFIX_PROBABILITY,
+    PROGRAM_KINDS,
+    SEQUENCE,
     TWO_CONDITIONS_PROBABILITY,
     Condition,
     FieldArgument,
@@ -34,12 +39,13 @@ from npi.training.practice_program import (
 
 # Chosen by experiment (docs/LOG.md).
 ROLLOUT_PROBABILITY = 0.5  # that a frame has the instructions of its rollout
-COPYING_PROBABILITY = 0.2  # that any other instruction copies an argument from a field: the slowest to learn
-CONDITION_CANDIDATES = 8  # conditions sampled for a program; one is taken that makes both branches equally likely
+COPYING_PROBABILITY = (
+    0.2  # that any other instruction is sampled among those that copy an argument: the slowest to learn
+)
+CONDITION_CANDIDATES = 8  # conditions tried for a program, to find one that selects the branch that a coin toss chose
 
 SECTIONS = 3
 PREFIX, THEN, ELSE = range(SECTIONS)
-SEQUENCE, BRANCH, LOOP = range(3)  # kinds of programs, equally likely
 
 
 class InstructionTensors(NamedTuple):
@@ -62,10 +68,10 @@ class InstructionTensors(NamedTuple):
 
 
 class ConditionTensors(NamedTuple):
-    """Conditions; the parts are those of `Condition`."""
+    """Conditions, as tensors of the attributes of `Condition`."""
 
     field: Int[Tensor, " C"]
-    values: Bool[Tensor, "C V"]
+    values: Bool[Tensor, "C V"]  # whether each value is one of `Condition.values`
     other: Int[Tensor, " C"]  # -1: none
     equal: Bool[Tensor, " C"]
 
@@ -79,7 +85,7 @@ class ConditionTensors(NamedTuple):
         )
 
     def hold(self, which: Int[Tensor, "J _"], observation: Int[Tensor, "J F"]) -> Bool[Tensor, "J _"]:
-        """Whether each program's conditions, given by index, hold at its observation."""
+        """Whether each program's conditions, the indices `which`, hold at its observation."""
         value, other = (observation.gather(1, field[which].clamp_min(0)) for field in (self.field, self.other))
         compared = torch.where(self.equal[which], value == other, value < other)
         return torch.where(self.other[which] < 0, self.values[which, value], compared)
@@ -93,7 +99,7 @@ class RolloutTensors(NamedTuple):
     sizes: Int[Tensor, " F"]  # how many values each observed number has
     observations: Int[Tensor, "R T F"]  # T: one more than a rollout has instructions
     instructions: InstructionTensors  # those of each rollout, in order; last, a call of the program itself
-    copying: Int[Tensor, " _"]  # indices of the instructions that copy an argument from a field
+    copying: Int[Tensor, " _"]  # indices of the instructions that copy an argument
     conditions: ConditionTensors
 
     @staticmethod
@@ -101,7 +107,7 @@ class RolloutTensors(NamedTuple):
         rollouts: Sequence[Rollout], config: ModelConfig, row: dict[str, int], device: torch.device
     ) -> RolloutTensors:
         env = rollouts[0].env
-        call_of_itself = Instruction("", (0,) * len(config.argument_sizes))
+        call_of_itself = Instruction(ITSELF, (0,) * len(config.argument_sizes))
         instructions = InstructionTensors.of(
             [*(one for rollout in rollouts for one in rollout.instructions), call_of_itself], row
         )
@@ -123,14 +129,14 @@ class PracticeBatch(NamedTuple):
 
     source: RolloutTensors
     rollout: Int[Tensor, " J"]
-    instructions: Int[Tensor, "J 3 4"]  # of each section, in order, as indices into `source.instructions`
-    counts: Int[Tensor, "J 3"]  # how many of them each section has
-    conditions: Int[Tensor, "J 2"]  # indices into `source.conditions`
-    condition_count: Int[Tensor, " J"]  # how many of them the program has; 0: it does not branch
+    instructions: Int[Tensor, "J 3 4"]  # SECTIONS, MAX_INSTRUCTIONS: indices into `source.instructions`
+    counts: Int[Tensor, "J 3"]  # how many instructions each section has; the others are ignored
+    conditions: Int[Tensor, "J 2"]  # MAX_CONDITIONS: indices into `source.conditions`
+    condition_count: Int[Tensor, " J"]  # how many conditions count; 0: the program does not branch
     branch: Int[Tensor, " J"]  # the branch taken: THEN or ELSE
 
     def step(self, time: int) -> tuple[Int[Tensor, " J"], Bool[Tensor, " J"]]:
-        """The instruction of each program at a time step, and whether it has one or returns."""
+        """The instruction of each program at a time step, and whether there is one; otherwise the program returns."""
         prefix = self.counts[:, PREFIX]
         in_prefix = prefix > time
         section = torch.where(in_prefix, PREFIX, self.branch)[:, None]
@@ -150,7 +156,7 @@ def sample_programs(source: RolloutTensors, count: int, generator: torch.Generat
     def chance(probability: float, *shape: int) -> Tensor:
         return torch.rand(*shape or (count,), generator=generator, device=device) < probability
 
-    kind, rollout = below(3), below(len(source.observations))
+    kind, rollout = below(PROGRAM_KINDS), below(len(source.observations))
     branches, loops = kind != SEQUENCE, kind == LOOP
     prefix = torch.where(branches, chance(PREFIX_PROBABILITY).long(), 1 + below(MAX_INSTRUCTIONS))
     else_length = torch.tensor(ELSE_LENGTHS, device=device)[below(len(ELSE_LENGTHS))]
@@ -169,13 +175,13 @@ def sample_programs(source: RolloutTensors, count: int, generator: torch.Generat
     instructions[:, THEN] = torch.where(ends_loop, call_of_itself, instructions[:, THEN])
 
     condition_count = torch.where(branches, 1 + chance(TWO_CONDITIONS_PROBABILITY).long(), 0)
-    candidates = below(len(source.conditions.field), count, CONDITION_CANDIDATES, 2)
+    candidates = below(len(source.conditions.field), count, CONDITION_CANDIDATES, MAX_CONDITIONS)
     held = source.conditions.hold(candidates.flatten(1), source.observations[rollout, prefix]).view_as(candidates)
     held = held[..., 0] & (held[..., 1] | (condition_count < 2)[:, None])
     chosen = (held == chance(0.5)[:, None]).long().argmax(1, keepdim=True)
     branch = torch.where(held.gather(1, chosen)[:, 0], THEN, ELSE)
 
-    # With the instructions of the rollout, those of the prefix come first and those of the branch taken follow.
+    # A program with the instructions of its rollout: the first become its prefix, the next the branch that is taken.
     as_rolled_out = chance(ROLLOUT_PROBABILITY)[:, None]
     rolled_out = rollout[:, None] * MAX_INSTRUCTIONS + index
     in_prefix = as_rolled_out & (index < prefix[:, None])
@@ -183,7 +189,7 @@ def sample_programs(source: RolloutTensors, count: int, generator: torch.Generat
     for section in (THEN, ELSE):
         taken = as_rolled_out & (branch == section)[:, None] & (index < lengths[:, section, None])
         instructions[:, section] = torch.where(taken, rolled_out + prefix[:, None], instructions[:, section])
-    conditions = candidates.gather(1, chosen[..., None].expand(-1, 1, 2))[:, 0]
+    conditions = candidates.gather(1, chosen[..., None].expand(-1, 1, MAX_CONDITIONS))[:, 0]
     return PracticeBatch(source, rollout, instructions, counts, conditions, condition_count, branch)
 
 

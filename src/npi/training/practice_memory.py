@@ -1,10 +1,10 @@
 """Practice in training: memory rows for sampled programs, and the model's logits on their frames.
 
 The embedding of a practice program is a sum of learned feature vectors, one for each part of the program, so the core
-must learn what the parts mean and how they combine. Its key is random; a program that calls itself or another practice
-program has that key in its embedding, through a learned projection. Noise on the embeddings makes nearby embeddings
-mean the same, so that gradient descent can find the embedding of a new program (row_trainer.py). All of this is dropped
-after training: what stays is a core that runs what an embedding describes.
+must learn what each part means and how parts combine. Its key is random. If a program calls itself or another practice
+program, a learned projection of that program's key is added to its embedding. Noise on the embeddings makes nearby
+embeddings mean the same, so that gradient descent can find the embedding of a new program (row_trainer.py). All of this
+is dropped after training; what remains is a core that runs the program that an embedding describes.
 
 Axes as in practice_batch.py, with J frames, R rows, K width of a key, P of an embedding, S steps, D width of a state
 encoding.
@@ -24,17 +24,18 @@ from npi.network.decision import Logits
 from npi.network.model import NPI, EmbeddingPrior
 from npi.training.dataset import Batch
 from npi.training.practice_batch import PREFIX, SECTIONS, PracticeBatch, RolloutTensors, sample_programs
-from npi.training.practice_program import MAX_INSTRUCTIONS, OTHER_PROGRAM, Rollout
+from npi.training.practice_program import ITSELF, MAX_CONDITIONS, MAX_INSTRUCTIONS, OTHER_PROGRAM, Rollout
 
 # Chosen by experiment (docs/LOG.md).
-EMBEDDING_NOISE = 0.15  # standard deviation of the noise on embeddings; 0.05 made no difference
-FEATURE_INIT_STD = 0.3  # of the feature vectors at first
+EMBEDDING_NOISE = 0.15  # standard deviation of the noise on embeddings; 0.05 had no effect
+FEATURE_INIT_STD = 0.3  # of the initial feature vectors
 FEATURE_LR_FACTOR = 5.0  # feature vectors learn this much faster than the rest, as each is used in few programs only
-NEGATIVE_KEYS = 6  # keys of other practice programs that a called one competes with; thousands were too hard to learn
+NEGATIVE_KEYS = 6  # other practice programs among the candidates at each call; thousands were too hard to learn
 LABEL_BLUR = 0.3  # fraction of auxiliary labels blurred towards a neighbouring class
 MAX_BLUR = 0.45  # weight of the neighbouring class at most: below 1/2, so that the true class stays the likeliest
 
 PRIOR_PROGRAMS = 8192  # sampled to fit the prior: many more than an embedding has dimensions
+SHIFT_COUNT = 3  # values of `FieldArgument.shift`: -1, 0 and 1
 
 
 class PracticeRows(NamedTuple):
@@ -57,8 +58,9 @@ class PracticeMemory(nn.Module):
         super().__init__()
         config = model.config
         self.program_count = len(model.programs)
+        # Callees are numbered as the model's memory rows, then the program itself, then the other practice program.
         self.self_row, self.other_row = self.program_count, self.program_count + 1
-        row = {name: index for index, name in enumerate([*model.programs, "", OTHER_PROGRAM])}
+        row = {name: index for index, name in enumerate([*model.programs, ITSELF, OTHER_PROGRAM])}
         self.argument_count, self.argument_values = len(config.argument_sizes), max(config.argument_sizes)
         self.feature_count = 1
         self.first_feature: dict[str | tuple[str, str], int] = {}
@@ -66,17 +68,17 @@ class PracticeMemory(nn.Module):
         self.add_features("counts", SECTIONS * (MAX_INSTRUCTIONS + 1))
         self.add_features("program", places * (self.program_count + 2))
         self.add_features("argument", places * self.argument_count * self.argument_values)
-        self.add_features("condition count", 3)
+        self.add_features("condition count", MAX_CONDITIONS + 1)
         self.sources: list[RolloutTensors] = []
         for env in dict.fromkeys(rollout.env for rollout in rollouts):
             mine = [rollout for rollout in rollouts if rollout.env == env]
             source = RolloutTensors.of(mine, config, row, torch.device(device))
             fields, values = len(source.sizes), source.conditions.values.shape[1]
             self.sources.append(source)
-            self.add_features(("copied argument", env), places * self.argument_count * fields * 3)  # shift -1, 0 or 1
-            self.add_features(("tested field", env), 2 * fields)
-            self.add_features(("tested value", env), 2 * fields * values)
-            self.add_features(("compared fields", env), 2 * fields * fields * 2)  # less, or equal
+            self.add_features(("copied argument", env), places * self.argument_count * fields * SHIFT_COUNT)
+            self.add_features(("tested field", env), MAX_CONDITIONS * fields)
+            self.add_features(("tested value", env), MAX_CONDITIONS * fields * values)
+            self.add_features(("compared fields", env), MAX_CONDITIONS * fields * fields * 2)  # less, or equal
         # Adam moves every weight by about the learning rate, so vectors stored smaller by a factor learn faster by it.
         vectors = torch.randn(self.feature_count, config.embedding_width) * FEATURE_INIT_STD / FEATURE_LR_FACTOR
         self.feature_vectors = nn.Parameter(vectors)
@@ -85,16 +87,17 @@ class PracticeMemory(nn.Module):
         self.to(device)
 
     def add_features(self, kind: str | tuple[str, str], count: int) -> None:
+        """Number a block of features; `kind` names it, with the environment where the block depends on its fields."""
         self.first_feature[kind] = self.feature_count
         self.feature_count += count
 
     def features(self, programs: PracticeBatch) -> Int[Tensor, "J _"]:
-        """The features of each program, padded with 0; the keys of practice programs that it calls come on top."""
+        """The features of each program, padded with 0; `rows` adds the keys of the practice programs that it calls."""
         source, env = programs.source, programs.source.env
         fields, values = len(source.sizes), source.conditions.values.shape[1]
         device = source.sizes.device
         section, index = torch.arange(SECTIONS, device=device), torch.arange(MAX_INSTRUCTIONS, device=device)
-        slot, two = torch.arange(self.argument_count, device=device), torch.arange(2, device=device)
+        slot, condition = torch.arange(self.argument_count, device=device), torch.arange(MAX_CONDITIONS, device=device)
 
         present = (programs.condition_count > 0)[:, None] | (section == PREFIX)
         counts = self.first_feature["counts"] + section * (MAX_INSTRUCTIONS + 1) + programs.counts
@@ -108,16 +111,16 @@ class PracticeMemory(nn.Module):
         place = place[..., None] * self.argument_count + slot  # [section, index, slot]
         value, field, shift = (part[programs.instructions] for part in source.instructions[1:])
         constant = self.first_feature["argument"] + place * self.argument_values + value
-        copied = self.first_feature["copied argument", env] + (place * fields + field) * 3 + shift + 1
+        copied = self.first_feature["copied argument", env] + (place * fields + field) * SHIFT_COUNT + shift + 1
         arguments = torch.where(present[..., None], torch.where(field < 0, constant, copied), 0)
 
         has_conditions = programs.condition_count > 0
         condition_count = torch.where(
             has_conditions, self.first_feature["condition count"] + programs.condition_count, 0
         )
-        present = two < programs.condition_count[:, None]  # [J, condition]
+        present = condition < programs.condition_count[:, None]  # [J, condition]
         field, admitted, other, equal = (part[programs.conditions] for part in source.conditions)
-        place = two * fields + field
+        place = condition * fields + field
         compared = self.first_feature["compared fields", env] + (place * fields + other) * 2 + equal
         tested = torch.where(other < 0, self.first_feature["tested field", env] + place, compared)
         tested = torch.where(present, tested, 0)
@@ -165,6 +168,7 @@ class PracticeMemory(nn.Module):
         embedded = embedding(batch.program, embeddings + EMBEDDING_NOISE * noise)
         hidden = model.run_frames(self.encode(model, batch, generator), embedded, batch.batch_sizes)
         stop, key, args = model.heads(hidden)
+        # In the order of the callees' numbers; further programs are never the right answer.
         candidates = [keys, other_keys, *(keys.roll(shift, 0) for shift in range(1, NEGATIVE_KEYS + 1))]
         scores = [key @ model.keys.T]
         scores += [(key * embedding(batch.program, rows)).sum(1, keepdim=True) for rows in candidates]
@@ -186,8 +190,8 @@ class PracticeMemory(nn.Module):
     def batch(self, batches: Sequence[PracticeBatch]) -> Batch:
         """The frames of all programs, longest first; auxiliary labels stand among the observed numbers.
 
-        The running programs are numbered as the rows are. Among the called ones, the program itself and the other
-        practice program follow those of the model.
+        `program`, the running program, is a row of `PracticeRows`. `next_program`, the callee, is a row of the model's
+        memory, `self_row`, or `other_row`.
         """
         width = max(len(programs.source.sizes) for programs in batches)
         running, stop, program, args, observation, env = [], [], [], [], [], []
@@ -208,7 +212,7 @@ class PracticeMemory(nn.Module):
             env.append(torch.full_like(programs.rollout, number))
 
         def time_by_frame(parts: list[Tensor]) -> Tensor:
-            """One tensor of parts that are listed environment by environment, and in each time by time."""
+            """The parts as one tensor [T, J]; they are listed by environment, and for each environment by time step."""
             times = MAX_INSTRUCTIONS + 1
             return torch.cat([torch.stack(parts[at : at + times]) for at in range(0, len(parts), times)], 1)
 
@@ -237,13 +241,13 @@ class PracticeMemory(nn.Module):
 
     @torch.no_grad()
     def prior(self) -> EmbeddingPrior:
-        """The distribution of practice embeddings, in which teaching looks for the embedding of a new program."""
+        """The distribution of practice embeddings, from which teaching draws the initial embeddings of new programs."""
         generator = torch.Generator(self.feature_vectors.device).manual_seed(0)
         return EmbeddingPrior.of(self.rows(self.sample_programs(PRIOR_PROGRAMS, generator), generator).embeddings)
 
 
 def blur_label(label: Int[Tensor, " S"], size: int, generator: torch.Generator) -> Float[Tensor, "S _"]:
-    """One-hot labels, some of them smoothed towards a neighbouring class as an image encoder's predictions may be."""
+    """One-hot labels, some of them blurred towards a neighbouring class, as an image encoder's predictions may be."""
     draws = torch.rand(3, len(label), generator=generator, device=label.device)
     weight = MAX_BLUR * draws[0] * (draws[1] < LABEL_BLUR)
     step = 2 * (draws[2] < 0.5).long() - 1

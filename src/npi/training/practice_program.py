@@ -21,17 +21,21 @@ from npi.language.program import Call
 
 # The size of practice programs. With larger ones the core had most frames wrong (docs/LOG.md).
 MAX_INSTRUCTIONS = 4  # of a program without branches, and of a rollout
+MAX_CONDITIONS = 2  # of a branch
 MAX_BRANCH_INSTRUCTIONS = 2  # of one branch, before a possible call of the program itself
 ELSE_LENGTHS = (0, 0, 1, MAX_BRANCH_INSTRUCTIONS)  # lengths of the else branch, each equally likely: often empty
-PREFIX_PROBABILITY = 0.15  # of one instruction before the condition: seldom, as most programs test at once
-TWO_CONDITIONS_PROBABILITY = 0.1  # that a branch has two conditions, which must both hold
+PREFIX_PROBABILITY = 0.15  # that one instruction comes before the condition; most programs start with the condition
+TWO_CONDITIONS_PROBABILITY = 0.1  # that a branch has two conditions, which must both hold, instead of one
+PROGRAM_KINDS = 3  # equally likely
+SEQUENCE, BRANCH, LOOP = range(PROGRAM_KINDS)
 
-OTHER_PROGRAM = "another program"  # stands for any other practice program, where one is called
+# Names of callees in place of a program of the task: the practice program itself, and any other practice program.
+ITSELF, OTHER_PROGRAM = "", "another program"
 
 
 @dataclass(frozen=True)
 class FieldArgument:
-    """An argument copied from the observation: the value of a field, plus `shift` modulo the argument's size."""
+    """An argument copied from the observation: the value of a field plus `shift`, modulo the argument's size."""
 
     field: int
     shift: int
@@ -60,8 +64,8 @@ class Instruction:
 class Condition:
     """A test of one field of the observation.
 
-    Without `other`, it holds if the field has one of `values`. With it, it compares the field with that other field:
-    they must be equal if `equal`, otherwise the field must be less.
+    Without `other`, the condition holds if the field has one of `values`. With `other`, it compares two fields: it
+    holds if they are equal or, without `equal`, if `field` is less than `other`.
     """
 
     field: int
@@ -81,9 +85,10 @@ class Condition:
 
 @dataclass(frozen=True)
 class PracticeProgram:
-    """A random program: the `prefix`, then the first branch whose conditions all hold, or else the last one.
+    """A random program: the `prefix`, then the first branch whose conditions all hold, or else the last branch.
 
-    conditions  for each branch but the last
+    conditions  for each branch but the last, the conditions under which it is taken
+    branches    the instructions of each branch; none if the program has no condition
     """
 
     name: str
@@ -102,7 +107,10 @@ class PracticeProgram:
 
 @dataclass(frozen=True)
 class Rollout:
-    """Random instructions run one after the other, the observations before and after each, and a random condition."""
+    """Random instructions run one after another, the observations before and after each, and a random condition.
+
+    Practice batches combine the instructions and conditions of many rollouts into new programs.
+    """
 
     env: str
     instructions: tuple[Instruction, ...]
@@ -111,5 +119,5 @@ class Rollout:
 
 
 def observed_values(observation: Sequence[Any]) -> Sequence[int]:
-    """An observation as numbers: its fields, with the auxiliary labels in place of an image."""
+    """The observed numbers: the fields of an observation and, in place of an image, its auxiliary labels."""
     return (*observation[:-1], *observation[-1].labels) if isinstance(observation[-1], Image) else observation

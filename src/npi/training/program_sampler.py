@@ -1,7 +1,7 @@
 """Sampling practice programs and rollouts, and running practice programs in a task's environment.
 
 Training needs rollouts only (`make_rollouts`). Whole programs, run as they are written, are what teachability is
-measured on, and what the tests compare the batches of practice_batch.py with.
+measured on. The tests also compare the batches of practice_batch.py with them.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ from npi.language.task import Task
 from npi.tasks import find, names
 from npi.training.practice_program import (
     ELSE_LENGTHS,
+    LOOP,
     MAX_BRANCH_INSTRUCTIONS,
     MAX_INSTRUCTIONS,
     OTHER_PROGRAM,
     PREFIX_PROBABILITY,
+    PROGRAM_KINDS,
+    SEQUENCE,
     TWO_CONDITIONS_PROBABILITY,
     Condition,
     FieldArgument,
@@ -32,36 +35,38 @@ from npi.training.practice_program import (
 )
 
 # Start states: a sampled problem, with some random calls made on it.
-SIZE_FRACTION = 3  # problems come from this part, 1/3, of the task's sizes: small ones reach all kinds of states
-PROBLEMS = 64  # sampled for each sampler: many states, yet quick to sample
-RECORDED_PROBLEMS = 8  # of them, how many are recorded to find the calls that teachers make: enough for nearly all
-START_CALLS = (0, 1, 2, 4, 8)  # how many random calls, each equally likely: states near the problem and far from it
-START_PROGRAM_PROBABILITY = 0.3  # that such a call is one of a program; otherwise it is one of `act`
+SIZE_DIVISOR = 3  # problems have the smallest third of the task's sizes, enough to reach all kinds of states
+PROBLEMS = 64  # of each sampler: enough for many different states, and quick to sample
+RECORDED_PROBLEMS = 8  # how many of them are recorded, to collect the teachers' calls: enough for nearly all calls
+START_CALLS = (0, 1, 2, 4, 8)  # how many random calls, each number equally likely: states near the problem and far away
+START_PROGRAM_PROBABILITY = 0.3  # that such a call is of a program, not of `act`
 
-# Random instructions: calls that teachers make, of programs and of `act`, and any other actions.
+# Random instructions. The remaining instructions are calls of `act` that teachers make.
 OTHER_PROGRAM_PROBABILITY = 0.05  # that an instruction of a rollout calls another practice program
-PROGRAM_PROBABILITY = 0.45  # that it calls a program of the task, as a teacher does
-RANDOM_ACT_PROBABILITY = 0.15  # that it makes any action; in the rest, one that a teacher makes
+PROGRAM_PROBABILITY = 0.45  # that any other instruction is a teacher's call of a program
+RANDOM_ACT_PROBABILITY = 0.15  # that it is a call of `act` with random arguments
 FIELD_ARGUMENT_PROBABILITY = 0.1  # that an argument of `act` is copied from a field of the same size
-SHIFTS = (0, 0, 1, -1)  # added to a copied value, each equally likely: 0 in half of the cases
+SHIFTS = (0, 0, 1, -1)  # added to a copied value, one at random: 0 in half of the cases
 
 # Random conditions: all kinds that teachers use.
 COMPARISON_PROBABILITY = 0.25  # that two fields are compared
-EQUALITY_PROBABILITY = 0.25  # that such a comparison is for equality; otherwise it is for less
+EQUALITY_PROBABILITY = 0.25  # that such a comparison is `==`, not `<`
 ONE_VALUE_PROBABILITY = 0.4  # that a field is compared with one value,
 RANDOM_SET_PROBABILITY = 0.3  # or with a random set of values; otherwise with all values below a bound
-POSITIVE_PROBABILITY = 0.6  # that a field must have one of these values; otherwise it must have none of them
+POSITIVE_PROBABILITY = 0.6  # that the field must have one of these values; otherwise, none of them
 
-# Which practice programs are rejected.
-MAX_DEPTH = 60  # calls of a program by itself; one that goes deeper counts as endless
+# Practice programs that do not return, or always take the same branch, are rejected.
+MAX_DEPTH = 60  # nested calls of a program by itself; a deeper recursion counts as endless
 TRIAL_STARTS = 12  # start states from which a new program is tried
-MIN_RETURN_FRACTION = 0.8  # of them, the fraction from which it must return
+MIN_RETURN_FRACTION = 0.8  # fraction of these from which it must return
 
-ROLLOUTS_PER_SAMPLER = 500  # then a new sampler, with other problems: also the unit of work of a process
+ROLLOUTS_PER_SAMPLER = (
+    500  # after which a new sampler, with other problems, takes over; processes work on so many at once
+)
 
 
 class TooDeep(Exception):
-    """A practice program called itself too often."""
+    """A practice program called itself more than MAX_DEPTH levels deep."""
 
 
 class ProgramSampler:
@@ -79,7 +84,7 @@ class ProgramSampler:
         self.field_sizes = [*task.env.fields().values(), *task.env.label_sizes()]
         self.argument_sizes = task.env.argument_sizes()
         self.programs: dict[str, Program] = {}
-        sizes = task.sizes[: max(1, len(task.sizes) // SIZE_FRACTION)]
+        sizes = task.sizes[: max(1, len(task.sizes) // SIZE_DIVISOR)]
         self.problems = [task.sample(self.rng, self.rng.choice(sizes)) for _ in range(PROBLEMS)]
         calls: dict[Call, None] = {}
         for problem in self.problems[:RECORDED_PROBLEMS]:
@@ -168,7 +173,7 @@ class ProgramSampler:
         return frames
 
     def sample(self, name: str) -> PracticeProgram:
-        """A new practice program that returns from nearly every state, and takes each of its branches sometimes."""
+        """A new practice program that returns from most start states, and does not always take the same branch."""
         while True:
             practice = self.propose(name)
             rng, returned, decisions = Random(name), 0, set()
@@ -180,13 +185,13 @@ class ProgramSampler:
                 return practice
 
     def propose(self, name: str) -> PracticeProgram:
-        """A random sequence of instructions, two branches, or a loop, whatever it does."""
-        rng, kind = self.rng, self.rng.randrange(3)
-        if kind == 0:
+        """A random practice program, which may never return: a sequence of instructions, two branches, or a loop."""
+        rng, kind = self.rng, self.rng.randrange(PROGRAM_KINDS)
+        if kind == SEQUENCE:
             return PracticeProgram(name, self.env_name, self.instructions(rng.randint(1, MAX_INSTRUCTIONS)))
         prefix = self.instructions(int(rng.random() < PREFIX_PROBABILITY))
         branch = self.instructions(rng.randint(1, MAX_BRANCH_INSTRUCTIONS))
-        if kind == 2:
+        if kind == LOOP:
             branch += (Instruction(name, (0,) * len(self.argument_sizes)),)
         conditions = self.conditions()
         return PracticeProgram(
@@ -235,7 +240,7 @@ class ProgramSampler:
 
 
 def sample_rollouts(task: Task, count: int, seed: object = 0) -> Iterator[Rollout]:
-    """Rollouts of one sampler."""
+    """Rollouts made by one sampler."""
     sampler = ProgramSampler(task, seed)
     for _ in range(count):
         yield sampler.rollout()

@@ -1,8 +1,8 @@
 """Saving and resuming training runs. A resumed run gives the same bits as one that never stopped.
 
 The folder of a run holds the files of its model (network/checkpoint.py) and `training.safetensors`: the weights, the
-optimiser state and the random number generator. It is one file, so that its parts always belong together. The file's
-metadata holds what is not a tensor, as JSON.
+optimiser state and the random number generator. It is one file, so that a crash cannot leave parts of different ages.
+The file's metadata holds what is not a tensor, as JSON: called the facts of a run below.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from npi.training.config import TrainConfig
 from npi.training.trainer import Trainer
 
 TRAINING = "training.safetensors"
-CURRICULUM = ("error_rate", "accuracy", "wrong")  # arrays of the curriculum
-COUNTERS = (
+CURRICULUM_STATE = ("error_rate", "accuracy", "wrong")  # arrays of the curriculum
+TRAINER_STATE = (
     "updates",
     "loss",
     "learned",
@@ -34,7 +34,7 @@ COUNTERS = (
     "failing_histories",
     "repair_round",
     "repair_start",
-)  # attributes of the trainer
+)  # attributes of the trainer that are not tensors
 
 
 def save_training(trainer: Trainer, folder: Path) -> None:
@@ -45,13 +45,13 @@ def save_training(trainer: Trainer, folder: Path) -> None:
     for name, parameter in trainer.named_parameters():
         for key, value in trainer.optimizer.state.get(parameter, {}).items():
             tensors[f"adam.{key}.{name}"] = value.detach().cpu()
-    for name in CURRICULUM:
+    for name in CURRICULUM_STATE:
         tensors[name] = torch.from_numpy(getattr(trainer.curriculum, name))
     facts = {
         "tasks": trainer.model.tasks,
         "config": asdict(trainer.config),
         "seed": trainer.seed,
-        **{name: getattr(trainer, name) for name in COUNTERS},
+        **{name: getattr(trainer, name) for name in TRAINER_STATE},
         "rng": trainer.rng.bit_generator.state,
     }
     data = save({name: tensor.contiguous() for name, tensor in tensors.items()}, {"training": json.dumps(facts)})
@@ -71,12 +71,12 @@ def training_info(trainer: Trainer) -> dict[str, Any]:
 
 
 def holds_training(folder: Path) -> bool:
-    """Whether a folder holds a training run."""
+    """Whether a folder holds the state of a training run, finished or not."""
     return (folder / TRAINING).exists()
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """What is not a tensor in a saved training run: its tasks, configuration, seed and counters."""
+    """The facts of a saved run: its tasks, configuration, seed, random number generator, and TRAINER_STATE."""
     path = folder / TRAINING
     if not path.is_file():
         raise BadInput(f"there is no training run to resume in {folder}: it has no {TRAINING}")
@@ -96,7 +96,7 @@ def restore_training(trainer: Trainer, folder: Path) -> None:
     facts = _facts(path, metadata)
     if len(tensors["wrong"]) != len(trainer.dataset):
         raise BadInput(
-            f"{path} was trained on {len(tensors['wrong']):,} frames; the tasks now give {len(trainer.dataset):,}: "
+            f"{path} was trained on {len(tensors['wrong']):,} frames; the tasks now have {len(trainer.dataset):,}: "
             f"give the same --examples or, if a task has changed since, start a new run with --force"
         )
     for part, module in _modules(trainer).items():
@@ -107,9 +107,9 @@ def restore_training(trainer: Trainer, folder: Path) -> None:
         trainer.optimizer.state[parameter] = {
             key: value.to(parameter) for key, value in state.items() if value is not None
         }
-    for name in CURRICULUM:
+    for name in CURRICULUM_STATE:
         setattr(trainer.curriculum, name, tensors[name].numpy().copy())
-    for name in COUNTERS:
+    for name in TRAINER_STATE:
         setattr(trainer, name, facts[name])
     trainer.rng.bit_generator.state = facts["rng"]
 
@@ -127,7 +127,7 @@ def _facts(path: Path, metadata: Mapping[str, str]) -> dict[str, Any]:
     if "training" not in metadata:
         raise BadInput(f"{path} is not a training run of this package: start a new one with --force")
     facts = json.loads(metadata["training"])
-    if missing := sorted({"tasks", "config", "seed", "rng", *COUNTERS} - set(facts)):
+    if missing := sorted({"tasks", "config", "seed", "rng", *TRAINER_STATE} - set(facts)):
         raise BadInput(
             f"{path} was written by another version: it lacks {', '.join(missing)}. Start a new run with --force"
         )

@@ -31,7 +31,7 @@ from npi.training.metrics import IMAGES_AT_ONCE, wrong_steps
 FRAMES_AT_ONCE = 4096
 STEPS_AT_ONCE = 1 << 16
 
-EMA_WARMUP = 10  # updates in which the moving average forgets the random initial rows sooner
+EMA_WARMUP = 10  # the EMA decay after n updates is at most n / (n + EMA_WARMUP), to forget the initial rows soon
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class TeachConfig:
     restarts               random initialisations trained side by side; of those with the fewest wrong frames, the one
                            with the smallest loss is taken
     updates                give up after so many
-    batch_frames           frames per restart and update; half of them are frames found wrong at the last evaluation
+    batch_frames           frames per restart and update; half of them were wrong at the last evaluation, if any were
     learning_rate          of Adam; it follows a half cosine to 0 over `updates`
     init_spread            standard deviation of the initial embeddings, in units of the prior's
     noise                  standard deviation of the noise added to embeddings at each update
-    prior_weight           weight of the prior regularisation, which draws embeddings towards the mean of the prior
+    prior_weight           weight of the squared distance of embeddings from the prior's mean, in units of the prior
     ema_decay              decay of the exponential moving average of the rows, which is what is evaluated and kept
     updates_after_learned  updates once every frame is right, with steps that follow a half cosine to 0; they raise the
                            margins, so that rows are right on more than the frames they were trained on
@@ -66,7 +66,7 @@ class TeachConfig:
 
 @dataclass(frozen=True)
 class TeachingSet:
-    """Frames from which to train the rows of `programs`; frames of programs that the model knows may be among them."""
+    """Frames from which to train the rows of the new `programs`; with rehearsal, also frames of known programs."""
 
     programs: tuple[str, ...]
     frames: Sequence[EnvFrame]
@@ -79,14 +79,14 @@ class TaughtRows:
     rows: MemoryRows
     wrong: int
     frames: int
-    updates: int  # when these rows were reached
+    updates: int  # after how many updates these rows were evaluated
 
 
 class RestartScore(NamedTuple):
-    """How a restart does on some frames."""
+    """The errors and the loss of a restart on some frames."""
 
     wrong: np.ndarray  # the frames it gets wrong
-    loss: float  # sum over all of them
+    loss: float  # the sum over all the frames, right or wrong
 
 
 class RowTrainer:
@@ -102,10 +102,10 @@ class RowTrainer:
     ):
         """`generation` is that of the new programs; by default, one later than any in the model."""
         self.model, self.config = copy.deepcopy(model).eval().requires_grad_(False), config
-        self.model.lstm.train()  # CUDA gives gradients in this mode only; without dropout nothing else changes
+        self.model.lstm.train()  # cuDNN computes gradients in this mode only; without dropout nothing else changes
         device = model.keys.device
         self.known_count = len(model.programs)
-        # The new programs of all sets have the same names in the dataset; the restart decides whose rows they mean.
+        # In the dataset, the new programs of all sets have the same names; whose rows they are depends on the restart.
         new = [f"new {index}" for index in range(max(len(one.programs) for one in teaching_sets))]
         new_generation = max(model.generations) + 1 if generation is None else generation
         self.generations = [*model.generations, *[new_generation] * len(new)]
@@ -160,7 +160,7 @@ class RowTrainer:
         model = self.model
         new = (batch.program - self.known_count).clamp_min(0)
         old_embedded = model.embeddings[batch.program.clamp_max(self.known_count - 1)]
-        # An index would do instead of `embedding`, but it sums gradients in no fixed order.
+        # Indexing gives the same values, but its backward pass adds gradients in no fixed order.
         new_embedded = torch.nn.functional.embedding(restart * rows.keys.shape[1] + new, rows.embeddings.flatten(0, 1))
         embedded = torch.where((batch.program < self.known_count)[:, None], old_embedded, new_embedded)
         stop, key, args = model.heads(model.run_frames(encoded, embedded, batch.batch_sizes))
@@ -195,7 +195,7 @@ class RowTrainer:
             rows = self.rows(self.keys, self.coordinates)
             noise = torch.randn(rows.embeddings.shape, generator=self.generator).to(rows.embeddings)
             rows = rows._replace(embeddings=rows.embeddings + config.noise * noise)
-            # A sum over restarts, not a mean: so the gradients of one do not depend on how many others there are.
+            # A sum over restarts, not a mean, so that the gradients of one do not depend on the number of others.
             loss = decision_loss(self.logits(batch, encoded, restart, rows), batch).sum() / config.batch_frames
             loss = loss + config.prior_weight * self.coordinates.square().sum()
             optimizer.zero_grad()
@@ -220,9 +220,9 @@ class RowTrainer:
 
     @torch.no_grad()
     def _shorten_steps(self, before: tuple[Tensor, Tensor], update: int, learned_at: Mapping[int, int]) -> None:
-        """Scale down the last step of restarts whose set is learned, and update the moving average.
+        """Shorten the last optimiser step of restarts whose set is learned, and update the moving average.
 
-        Adam has one learning rate for all restarts, so the scale of each is applied to the step it made.
+        Adam has one learning rate for all restarts, so the half cosine of each is applied to the step it made.
         """
         config = self.config
         fractions = [
@@ -236,7 +236,7 @@ class RowTrainer:
             average.lerp_(value, 1 - decay)
 
     def sample(self, restart: int) -> np.ndarray:
-        """The frames of an update for a restart: balanced by their decisions, and some found wrong."""
+        """The frames of an update for a restart: half of them wrong at the last evaluation, the others balanced."""
         wrong = self.scores[restart].wrong
         replayed = self.config.batch_frames // 2 if len(wrong) else 0
         sampler = self.samplers[restart // self.config.restarts]
@@ -244,7 +244,7 @@ class RowTrainer:
         return np.concatenate([fresh, wrong[self.rng.integers(len(wrong), size=replayed)]]) if replayed else fresh
 
     def evaluate(self, teaching_sets: Sequence[int], updates: int) -> list[TaughtRows]:
-        """For each of these sets, the averaged rows of its best restart, evaluated on all of its frames."""
+        """For each of these sets, the moving average of its best restart's rows, evaluated on all its frames."""
         rows = self.rows(*self.ema)
         pairs = [(restart, self.frames_of_set[n]) for n in teaching_sets for restart in self.restarts_of(n)]
         self.scores |= self.score(pairs, rows)
@@ -258,10 +258,12 @@ class RowTrainer:
 
     @torch.no_grad()
     def score(self, pairs: Sequence[tuple[int, np.ndarray]], rows: MemoryRows) -> dict[int, RestartScore]:
-        """How each restart does on the frames given for it."""
+        """The score of each restart on the frames paired with it."""
         restarts = np.concatenate([np.full(len(frames), restart) for restart, frames in pairs])
         frames = np.concatenate([frames for _, frames in pairs])
-        order = np.argsort(-self.dataset.length[frames], kind="stable")  # frames of similar length need little padding
+        order = np.argsort(
+            -self.dataset.length[frames], kind="stable"
+        )  # a batch takes as many time steps as its longest frame
         wrong, loss = np.zeros(len(frames), dtype=bool), np.zeros(len(frames))
         for start in range(0, len(frames), FRAMES_AT_ONCE):
             part = order[start : start + FRAMES_AT_ONCE]
@@ -270,11 +272,11 @@ class RowTrainer:
             column = batch.frame.cpu().numpy()
             wrong[part] = np.bincount(column, wrong_steps(logits, batch).cpu().numpy(), len(part)) > 0
             loss[part] = np.bincount(column, decision_loss(logits, batch).cpu().numpy(), len(part))
-        ends = np.cumsum([len(given) for _, given in pairs])
-        spans = [slice(end - len(given), end) for end, (_, given) in zip(ends, pairs, strict=True)]
+        ends = np.cumsum([len(own) for _, own in pairs])
+        spans = [slice(end - len(own), end) for end, (_, own) in zip(ends, pairs, strict=True)]
         return {
-            restart: RestartScore(given[wrong[span]], float(loss[span].sum()))
-            for span, (restart, given) in zip(spans, pairs, strict=True)
+            restart: RestartScore(own[wrong[span]], float(loss[span].sum()))
+            for span, (restart, own) in zip(spans, pairs, strict=True)
         }
 
 
@@ -286,13 +288,15 @@ def train_rows(
 
 
 def count_wrong_frames(model: NPI, teaching_set: TeachingSet, rows: MemoryRows) -> int:
-    """How many frames of a teaching set some rows get wrong."""
+    """How many frames of a teaching set are wrong with these rows."""
     trainer = RowTrainer(model, [teaching_set], TeachConfig(restarts=1), 0)
     one_restart = MemoryRows(rows.keys[None], rows.embeddings[None])
     return len(trainer.score([(0, trainer.frames_of_set[0])], one_restart)[0].wrong)
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:
+    """A frame in which the programs in `names` have other names."""
+
     def renamed(call: Call) -> Call:
         return call._replace(program=names.get(call.program, call.program))
 

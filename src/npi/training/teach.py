@@ -27,12 +27,12 @@ from npi.training.dataset import FrameDataset
 from npi.training.metrics import count_wrong_decisions
 from npi.training.row_trainer import RowTrainer, TeachConfig, TeachingSet
 
-REHEARSED_EXAMPLES = 4  # problems of each size of an old task: enough to show all of its kinds of frames
+REHEARSED_EXAMPLES = 4  # problems of each size of an old task: few, but with every kind of frame
 
 
 @dataclass(frozen=True)
 class TeachMetrics:
-    """Where teaching stands after an evaluation: how many frames there are, and how many are decided wrongly."""
+    """The state of teaching after an evaluation: how many frames there are, and how many are wrong."""
 
     frames: int
     wrong: int
@@ -41,7 +41,7 @@ class TeachMetrics:
 
 @dataclass(frozen=True)
 class TeachResult:
-    """The outcome of teaching a task: a new model that has the new rows. It is learned if no frame is wrong."""
+    """The outcome of teaching a task: a new model with the new rows. The task is learned if no frame is wrong."""
 
     model: NPI
     programs: tuple[str, ...]
@@ -73,14 +73,14 @@ def teach(
     task      a `Task`, the name of a built-in one, or "FILE.py:NAME"
     model     an `NPI`, a folder, or None for the model that comes with npi; it is not changed
     out       the folder to save the taught model to; None: it is not saved
-    rehearse  by default old programs may not call new ones, so they run exactly as before. With `rehearse` they may,
-              and frames of the model's old tasks are trained on as well
+    rehearse  by default, old programs cannot call new ones, so they run exactly as before. With `rehearse` they can,
+              and the new rows are also trained on frames of the model's old tasks, to leave these as they are
     teacher   of built-in tasks: "loop", as in the paper, or "recursive"
     examples  how many problems of each size are demonstrated; by default the task's own number
     updates   give up after so many; 600 by default
     seed      determines the examples and the initial rows
     force     replace the model in `out`
-    device    where a model that is loaded here is trained
+    device    where to load the model, if it is not given as an `NPI`: "cpu", "cuda" or "auto"
     progress  called with a `Progress` after each evaluation (details: `TeachMetrics`), and while tasks are prepared
 
     Returns a new model; the last entry of its `training_info["taught"]` tells what was taught. Raises `NotLearned`, and
@@ -104,7 +104,11 @@ def teach(
             raise BadInput(f"{out} already holds a model: replace it with --force, or choose another folder")
         check_writable(Path(out))
     network = resolve_model(model, device)
-    old = [tasks.find(name, how) for name, how in network.tasks.items() if name in tasks.names()] if rehearse else []
+    old = (
+        [tasks.find(name, taught_by) for name, taught_by in network.tasks.items() if name in tasks.names()]
+        if rehearse
+        else []
+    )
     if rehearse and len(old) < len(network.tasks):
         raise BadInput("rehearsing needs the old tasks, and some of this model's are not built in: teach without it")
     for needed in (chosen, *old):
@@ -148,8 +152,9 @@ def teach_task(
 ) -> TeachResult:
     """Train rows for a task's new programs, and return them in a new model, learned or not.
 
-    Without `rehearse`, old programs are masked from calling new ones, so they run as before whatever was taught. With
-    it, they may call them, and those frames of these old tasks that the model has right are trained on as well.
+    Without `rehearse`, old programs are masked from calling new ones, so they run as before whatever is taught. With
+    old tasks to `rehearse`, nothing is masked; instead, the rows are also trained on those frames of these tasks that
+    the model has right.
     """
     new, frames = new_programs(model, task, seed)
     old = [(known.env.__name__, frame) for known in rehearse for frame in rehearsal_frames(model, known, seed)]
@@ -158,9 +163,9 @@ def teach_task(
     trainer = RowTrainer(model, [teaching_set], config, seed, generation)
     (reached,) = trainer.evaluate([0], 0)
     for evaluations, (reached,) in enumerate(trainer.run(), 1):
-        made = min(evaluations * config.eval_every, config.updates)
+        updates = min(evaluations * config.eval_every, config.updates)
         metrics = TeachMetrics(reached.frames, reached.wrong)
-        progress(Progress(f"teaching {', '.join(new)}", made, config.updates, metrics))
+        progress(Progress(f"teaching {', '.join(new)}", updates, config.updates, metrics))
     taught = copy.deepcopy(model)
     for name, key, embedding in zip(new, *reached.rows, strict=False):
         taught.add_program(name, key, embedding, generation)
@@ -191,7 +196,7 @@ def new_programs(model: NPI, task: Task[Any, Any], seed: int = 0) -> tuple[tuple
 
 
 def rehearsal_frames(model: NPI, task: Task[Any, Any], seed: int) -> list[Frame]:
-    """Frames of a task that a model has right: no row of another program could mend the others."""
+    """The frames of a task that a model has right. The new rows cannot correct the others."""
     few = replace(task, examples=REHEARSED_EXAMPLES)
     frames = [
         frame for frame in distinct_frames(few, few.training_problems(seed)) if frame.call.program in model.programs

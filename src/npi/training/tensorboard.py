@@ -1,4 +1,4 @@
-"""Training metrics in TensorBoard: a progress callback that writes its logs."""
+"""A progress callback that writes training metrics to TensorBoard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from npi.training.trainer import Metrics
 
 
 class TensorBoardLog:
-    """A progress callback for `npi.train` that logs the loss and the accuracy of each program."""
+    """Logs the loss and the accuracy of each program; an instance is a progress callback of `npi.train`."""
 
     def __init__(self, folder: Path):
         try:

@@ -1,7 +1,7 @@
 """The training loop.
 
 Every frame is a training sequence of its own, so all programs of all tasks learn side by side. A trainer's state can be
-saved after any update; a run that is resumed continues bit by bit as if it had never stopped (resume.py).
+saved after any update; a resumed run gives the same bits as one that never stopped (resume.py).
 
 Axes: I images, G width of the image features.
 """
@@ -31,8 +31,9 @@ from npi.training.program_sampler import make_rollouts
 
 TEACHABLE_WIDTHS = {"embedding_width": 256, "fusion_width": 512}  # room for more than the tasks' own programs
 WEIGHT_DECAY_MIN_FRAMES = 1000  # lower bound on the divisor of the weight decay
-FINAL_EVAL_FACTOR = 8  # the last evaluation samples this many times more frames with images
-EMA_WARMUP = 10  # updates in which the moving average forgets the random initial weights sooner
+FINAL_EVAL_FACTOR = 8  # the last evaluation samples this many times as many frames
+EMA_WARMUP = 10  # the EMA decay after n updates is at most n / (n + EMA_WARMUP), to forget the initial weights soon
+NEARLY_ALL = 0.9  # fraction of frames from which on an evaluation takes so long that it is worth ending early
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,10 @@ class Metrics:
 
     update: int
     loss: float
-    accuracy: dict[str, float]  # per program: fraction of the frames last evaluated whose decisions are all right
+    accuracy: dict[str, float]  # by program: at the last evaluation, the fraction of frames without a wrong decision
     learned: bool  # every distinct frame is right; of frames with images, as many as the goal asks for
     updates_since_learned: int
-    evaluated: bool  # whether accuracy was estimated at this very update
+    evaluated: bool  # whether `accuracy` was estimated after this update
 
 
 def make_trainer(
@@ -56,7 +57,8 @@ def make_trainer(
 ) -> Trainer:
     """Record the teachers of some tasks, and set up a new model to learn from them.
 
-    `rollouts` are for practice; if none are given, they are made here, as many as `config` says.
+    `rollouts` are what practice programs are made from. By default, `config.practice_rollouts` of them are made here;
+    without any, there is no practice.
     """
     rollouts = list(make_rollouts(tasks, config.practice_rollouts, seed) if rollouts is None else rollouts)
     frames = list(record_frames(tasks, seed))
@@ -95,8 +97,8 @@ class Trainer:
         self.loss = float("nan")
         self.learned = False
         self.updates_since_learned = 0
-        # Repair: the histories that proofs found wrong so far, per task, as a dataset too; rounds begun so far, and the
-        # update at which the last one began.
+        # Repair after failed proofs: the numbers of the failing histories by task, and their frames as a dataset; the
+        # number of the current round (0: none yet), and the update at which it began.
         self.failing_histories: dict[str, list[int]] = {}
         self.repair_dataset: FrameDataset | None = None
         self.repair_round, self.repair_start = 0, 0
@@ -109,7 +111,7 @@ class Trainer:
 
     @property
     def converged(self) -> bool:
-        """Whether everything is learned and the updates after that are made."""
+        """Whether everything is learned, and `updates_after_learned` more updates are done."""
         return self.learned and self.updates_since_learned >= self.config.updates_after_learned
 
     @property
@@ -120,15 +122,17 @@ class Trainer:
         return self.converged or self.updates >= self.config.updates
 
     def start_repair_round(self, failing: Mapping[str, Sequence[int]], frames: Iterable[EnvFrame]) -> None:
-        """From now on, also train on these frames: the histories that a proof found failing."""
+        """From now on, also train on these frames: those of the histories at which a proof failed."""
         self.failing_histories = {name: list(nodes) for name, nodes in failing.items()}
         self.set_repair_frames(frames)
         self.repair_round, self.repair_start = self.repair_round + 1, self.updates
 
     def set_repair_frames(self, frames: Iterable[EnvFrame]) -> None:
+        """The frames of `failing_histories`; a resumed run sets them anew, since only the histories are saved."""
         self.repair_dataset = FrameDataset(frames, self.dataset.programs, self.model.keys.device)
 
     def current_lr(self) -> float:
+        """The learning rate of the next update."""
         config = self.config
         if self.repair_round:
             left = 1 - (self.updates - self.repair_start) / config.repair_updates
@@ -157,10 +161,10 @@ class Trainer:
         self.model.train()
         auxiliary: list[Tensor] = []
 
-        def encode_images(env: str, which: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
-            features = self.model.encode_images(env, augment(self.dataset.images[env][which], self.rng))
+        def encode_images(env: str, images: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
+            features = self.model.encode_images(env, augment(self.dataset.images[env][images], self.rng))
             if sizes := self.model.config.label_sizes.get(env):
-                auxiliary.append(auxiliary_loss(features, self.dataset.labels[env][which], sizes))
+                auxiliary.append(auxiliary_loss(features, self.dataset.labels[env][images], sizes))
             return features
 
         batch = self.dataset.batch(self.curriculum.sample(self.rng, uniform=self.learned))
@@ -196,10 +200,11 @@ class Trainer:
             average.copy_(statistic)
 
     def evaluate(self, final: bool = False) -> None:
-        """Evaluate a sample of each program's frames and those wrong last time; if all are right, every frame.
+        """Evaluate a sample of each program's frames, and those wrong last time.
 
-        Frames with images are only ever sampled, more of them in the `final` evaluation: some images are always
-        mistaken for others.
+        If no frame without images is wrong, evaluate all frames without images: learned means that all of these are
+        right. Frames with images are only sampled, since the goal for them is a fraction; the `final` evaluation
+        samples more of them.
         """
         if self.practice is not None:
             prior = self.practice.prior()
@@ -218,9 +223,9 @@ class Trainer:
             self.updates_since_learned = 0
 
     def _count_wrong(self, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """As `count_wrong_decisions`; when nearly every frame is evaluated, enough wrong ones end the search early."""
-        enough = self.config.eval_frames if mask.mean() > 0.9 else None
-        return count_wrong_decisions(self.ema_model, self.dataset, mask, enough)
+        """As `count_wrong_decisions`; an evaluation of nearly every frame ends once `eval_frames` frames are wrong."""
+        max_wrong = self.config.eval_frames if mask.mean() > NEARLY_ALL else None
+        return count_wrong_decisions(self.ema_model, self.dataset, mask, max_wrong)
 
     def metrics(self, evaluated: bool = False) -> Metrics:
         accuracy = self.curriculum.program_accuracy()
