@@ -1,1 +1,1 @@
-"""Cars: procedural meshes, meshes from files, camera poses, and rendering. Nothing here knows of tasks or networks."""
+"""Cars: procedural meshes, meshes from files, camera poses, and rendering. It imports neither tasks nor networks."""

@@ -40,10 +40,10 @@ Range = tuple[float, float]
 
 @dataclass(frozen=True)
 class BodyType:
-    """The ranges of a body plan's measures.
+    """The ranges from which the measures of a body plan are drawn.
 
-    Length, width and height are in metres. The other heights are fractions of the height, and the other lengths
-    fractions of the length, except where noted.
+    Length, width and height are in metres. The other measures are fractions: those named height, and the clearance, of
+    the height, the others of the length, except where noted.
     """
 
     length: Range
@@ -229,16 +229,21 @@ BODY_TYPES = {
     ),
 }
 
-TOY_WHEELS = (1.0, 1.5)  # half of all cars have wheels enlarged by a factor in this range, as toy cars do
+TOY_WHEELS_FRACTION = 0.5  # fraction of cars with enlarged wheels, as toy cars have
+TOY_WHEELS = (1.0, 1.5)  # the factor by which these are enlarged
+OVERHANG_FRONT, OVERHANG_REAR = (0.8, 1.1), (0.8, 1.2)  # random factors on the overhang at each end
 AXLE_MARGIN = 1.15  # an axle is at least this many wheel radii from the car's end, so that wheels do not stick out
-REALISTIC = 0.35  # fraction of cars that keep their proportions to within 5 %
+# This fraction of cars keeps its proportions to within 5 %. The others are stretched by factors on length, width and
+# height, so that most of them become shorter and taller, as toy cars are.
+REALISTIC, REALISTIC_STRETCH = 0.35, (0.95, 1.05)
+TOY_STRETCH = (0.55, 1.15), (0.9, 1.15), (0.85, 1.45)
 
 
 def draw_body_plan(kind: BodyType, rng: np.random.Generator) -> BodyPlan:
     """Random measures. A change in the order of the draws would change every car."""
     length, width, height = (rng.uniform(*r) for r in (kind.length, kind.width, kind.height))
     belt_height = height * rng.uniform(*kind.belt_height)
-    has_toy_wheels = rng.random() < 0.5
+    has_toy_wheels = rng.random() < TOY_WHEELS_FRACTION
     wheel_radius = height * rng.uniform(*kind.wheel_radius) * (rng.uniform(*TOY_WHEELS) if has_toy_wheels else 1.0)
     overhang = length * rng.uniform(*kind.overhang)
     return BodyPlan(
@@ -255,8 +260,8 @@ def draw_body_plan(kind: BodyType, rng: np.random.Generator) -> BodyPlan:
         rear_window_lean=length * rng.uniform(*kind.rear_window_lean),
         roof_width=rng.uniform(*kind.roof_width),
         wheel_radius=wheel_radius,
-        front_axle=max(overhang * rng.uniform(0.8, 1.1), AXLE_MARGIN * wheel_radius),
-        rear_axle=max(overhang * rng.uniform(0.8, 1.2), AXLE_MARGIN * wheel_radius),
+        front_axle=max(overhang * rng.uniform(*OVERHANG_FRONT), AXLE_MARGIN * wheel_radius),
+        rear_axle=max(overhang * rng.uniform(*OVERHANG_REAR), AXLE_MARGIN * wheel_radius),
         side_windows=int(rng.choice(kind.side_windows)),
         cargo=kind.cargo,
         open_wheels=kind.open_wheels,
@@ -264,7 +269,7 @@ def draw_body_plan(kind: BodyType, rng: np.random.Generator) -> BodyPlan:
 
 
 def draw_stretch(rng: np.random.Generator) -> np.ndarray:
-    """Random factors on length, width and height; most cars become shorter and taller, as toy cars are."""
+    """Random factors on length, width and height."""
     if rng.random() < REALISTIC:
-        return rng.uniform(0.95, 1.05, 3)
-    return np.array([rng.uniform(0.55, 1.15), rng.uniform(0.9, 1.15), rng.uniform(0.85, 1.45)])
+        return rng.uniform(*REALISTIC_STRETCH, 3)
+    return np.array([rng.uniform(*factors) for factors in TOY_STRETCH])

@@ -8,7 +8,7 @@ import numpy as np
 
 from npi.cars.render_settings import STUDIO, RenderSettings
 
-FRAMED_RADIUS = 1.08  # a normalised car fits a sphere of radius 1; 8 % of margin around it at zoom 1
+FRAMED_RADIUS = 1.08  # at zoom 1 the image shows a sphere of this radius; a normalised car fits into radius 1
 
 
 def direction(azimuth: float, elevation: float) -> np.ndarray:
@@ -19,7 +19,7 @@ def direction(azimuth: float, elevation: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Camera:
-    """A position and three axes. `project` is the inverse of `rays`."""
+    """A position and three axes. `rays` maps pixels to directions in space, `project` points in space to pixels."""
 
     position: np.ndarray
     right: np.ndarray
@@ -29,6 +29,7 @@ class Camera:
 
     @staticmethod
     def of(azimuth: float, elevation: float, middle: np.ndarray, settings: RenderSettings = STUDIO) -> Camera:
+        """The camera at these angles, in degrees, that looks at `middle`."""
         back = direction(azimuth, elevation)
         half_view = np.radians(settings.field_of_view / 2)
         distance = FRAMED_RADIUS / np.sin(half_view) / settings.zoom
@@ -37,7 +38,7 @@ class Camera:
         return Camera(middle + distance * back, right, np.cross(back, right), -back, float(np.tan(half_view)))
 
     def rays(self, size: int, samples: int) -> np.ndarray:
-        """Unit directions [(size * samples)^2, 3], row by row from the top left."""
+        """Unit directions [(size * samples)^2, 3], row by row from the top left: samples^2 for each pixel."""
         across = (np.arange(size * samples) + 0.5) / (size * samples) * 2 - 1
         x = across[None, :, None] * self.tangent
         y = -across[:, None, None] * self.tangent

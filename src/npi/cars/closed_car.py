@@ -15,8 +15,8 @@ from npi.cars.solid import Solid
 
 
 def build_closed_car(solid: Solid, plan: BodyPlan, paint: Paint, rng: np.random.Generator) -> None:
-    """Every type of car but the racer."""
-    nose, tail, half = plan.length / 2, -plan.length / 2, plan.width / 2
+    """Add a car of any type but the racer to a solid: hull, cabin, front, rear, cargo, wheels and details."""
+    nose, tail, half = plan.length / 2, -plan.length / 2, plan.width / 2  # half: of the width, here and below
     taper_front, taper_rear = rng.uniform(0.84, 0.97), rng.uniform(0.88, 0.98)
     # The cabin's ends at the belt: the cowl is the windscreen's lower edge, `rear` the rear window's.
     cowl, rear = nose - plan.hood_length, tail + plan.trunk_length
@@ -29,7 +29,8 @@ def build_closed_car(solid: Solid, plan: BodyPlan, paint: Paint, rng: np.random.
         right = [(x, -width * w, z) for w, z in side]
         return right + [(x, -y, z) for x, y, z in reversed(right)]
 
-    # The hull is lofted through cross-sections (x, half width, height), from tail to nose.
+    # The hull is lofted through cross-sections (x, half width, height), from tail to nose. `behind` is the height of
+    # the hull behind the cabin; under a box or a flat, it is low.
     behind = plan.clearance + (plan.tail_height - plan.clearance) * (0.45 if plan.cargo in ("box", "flat") else 1.0)
     stations = [(tail, half * taper_rear, behind * 0.97), (tail + 0.12, half * (1 + taper_rear) / 2, behind)]
     if plan.cargo:
@@ -54,7 +55,7 @@ def _add_cabin(
     solid: Solid, plan: BodyPlan, paint: Paint, rng: np.random.Generator, cowl: float, rear: float, half: float
 ) -> None:
     """Windows, pillars and roof. `cowl` and `rear` are the ends of the cabin at the belt."""
-    base, top = half * 0.93, half * 0.93 * plan.roof_width
+    base, top = half * 0.93, half * 0.93 * plan.roof_width  # half the cabin's width at the belt and at the roof
     z0, z1 = plan.belt_height - 0.02, plan.height
     front, back = cowl - plan.windscreen_lean, rear + plan.rear_window_lean
     if front - back < 0.25 * (cowl - rear):  # the roof would be too short, so the windows lean less
@@ -90,6 +91,7 @@ def _add_front(
 ) -> None:
     """Lights, grille, bumper and plate: what distinguishes the front from the rear."""
     top = plan.nose_height * 0.93
+    # The lights: their middle is at this height; they are `size` high above and below it, and `wide` across.
     high = bumper + (top - bumper) * rng.uniform(0.35, 0.65)
     size = (top - bumper) * rng.uniform(0.35, 0.75) / 2
     low, up = max(high - size, bumper), min(high + size, top)

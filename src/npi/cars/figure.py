@@ -15,7 +15,7 @@ CAPTION_HEIGHT = 18  # pixels below an image
 FONT_SIZE = 12
 FRAME_MILLISECONDS = 600  # each frame of a GIF
 LAST_FRAMES = 4  # a GIF shows its last frame this many times before it starts again
-# A contact sheet shows consecutive cars from varied poses.
+# Consecutive cars on a contact sheet are seen from the next azimuth each, every four of them from the next elevation.
 SHEET_AZIMUTHS = (-60, -30, 30, 60)
 SHEET_ELEVATIONS = (15, 30, 15, 0)
 

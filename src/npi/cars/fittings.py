@@ -23,7 +23,7 @@ def add_cargo(
     half: float,
     floor: float,
 ) -> None:
-    """The box, flat or bed behind the cabin, between `tail` and `rear`."""
+    """The box, flat or bed behind the cabin, between `tail` and `rear`. It stands on the hull, at height `floor`."""
     if plan.cargo == "box":
         height = plan.height * rng.uniform(0.95, 1.4)
         colour = paint.second if rng.random() < 0.4 else grey(rng.uniform(0.6, 0.95))

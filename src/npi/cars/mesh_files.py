@@ -18,7 +18,7 @@ FORMATS = (".glb", ".obj", ".ply", ".stl")
 # Limits that keep a file from filling the memory; car models have a few MB and some 100,000 triangles.
 MAX_BYTES = 256 * 2**20
 MAX_TRIANGLES = 2_000_000
-FILE_GLOSS = 0.15  # files do not define our gloss: a slight shine
+FILE_GLOSS = 0.15  # a slight shine, chosen by eye: files have no value for `Mesh.gloss`
 DEFAULT_GREY = 0.7  # the colour of parts without one
 
 
@@ -92,13 +92,14 @@ class _Folder(Resolver):
 
 
 def _parts(path: Path) -> list[Any]:
+    """The meshes in a file, each at its place in the scene."""
     logging.getLogger("trimesh").setLevel(logging.CRITICAL)  # its warnings are replaced by our BadInput
     resolver = _Folder(path.parent)
     try:
         with open(path, "rb") as file:
             scene = trimesh.load_scene(file, file_type=path.suffix[1:].lower(), resolver=resolver, process=False)
-        drawn = [scene.geometry[name] for _, name in map(scene.graph.get, scene.graph.nodes_geometry)]
-        _check_triangles(path, sum(len(part.faces) for part in drawn if isinstance(part, trimesh.Trimesh)))
+        placed = [scene.geometry[name] for _, name in map(scene.graph.get, scene.graph.nodes_geometry)]
+        _check_triangles(path, sum(len(part.faces) for part in placed if isinstance(part, trimesh.Trimesh)))
         parts = [part for part in scene.dump() if isinstance(part, trimesh.Trimesh)]
     except BadInput:
         raise
@@ -112,7 +113,7 @@ def _parts(path: Path) -> list[Any]:
 
 
 def _check_triangles(path: Path, triangles: int) -> None:
-    """Raise BadInput for none or too many. Call it before the scene is dumped, which copies repeated parts."""
+    """Raise BadInput for none or too many. Call it before `scene.dump`, which copies repeated parts."""
     if not triangles:
         raise BadInput(f"{path} has no triangles: there is nothing to render")
     if triangles > MAX_TRIANGLES:
@@ -160,6 +161,7 @@ def _surface(part: Any) -> tuple[np.ndarray, Any, np.ndarray]:
         image = getattr(material, "baseColorTexture", None)
         image = image if image is not None else getattr(material, "image", None)
         if image is not None and visual.uv is not None:
+            # GLB multiplies the texture by this colour. In the other formats the texture replaces the colour.
             base = np.ones(3) if not hasattr(material, "baseColorFactor") else factor
             return np.tile(base, (count, 1)), image, np.asarray(visual.uv, dtype=float)[part.faces]
         return np.tile(factor, (count, 1)), None, no_uv

@@ -43,7 +43,7 @@ def grey(value: float) -> Colour:
 
 
 def _car_colour(rng: np.random.Generator) -> Colour:
-    """About every third car is grey; the others have any hue, neither pale nor very dark."""
+    """About every third colour is a grey; the others have any hue, and are neither pale nor very dark."""
     if rng.random() < 0.35:
         return grey(float(rng.choice(CAR_GREYS)))
     return colorsys.hsv_to_rgb(rng.random(), rng.uniform(0.45, 1.0), rng.uniform(0.35, 1.0))

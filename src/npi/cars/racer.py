@@ -14,8 +14,8 @@ from npi.cars.solid import Solid
 
 
 def build_racer(solid: Solid, plan: BodyPlan, paint: Paint, rng: np.random.Generator) -> None:
-    """Hull, cockpit with a driver, front and rear wing, side pods, wheels."""
-    nose, tail, half = plan.length / 2, -plan.length / 2, plan.width / 2
+    """Add a racer to a solid: hull, cockpit with a driver, front and rear wing, side pods, wheels."""
+    nose, tail, half = plan.length / 2, -plan.length / 2, plan.width / 2  # half: of the width
     body, floor, top = half * rng.uniform(0.4, 0.6), plan.clearance, plan.belt_height
 
     def ring(x: float, width: float, low: float, high: float) -> list[tuple[float, float, float]]:

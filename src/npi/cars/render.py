@@ -15,8 +15,8 @@ from npi.cars.mesh import Mesh
 from npi.cars.render_settings import STUDIO, RenderSettings
 from npi.language.image import IMAGE_SIDE
 
-HORIZON = -1e-4  # rays that point down less than this miss the ground: their hit would be too far away to compute
-HAZE_DISTANCE = 4  # the ground fades into the sky around this distance from the car, in radii of the car
+HORIZON = -1e-4  # rays with a higher z than this miss the ground: they would meet it too far away to compute
+HAZE_DISTANCE = 4  # at this distance, in radii of the car, the ground is 1/e ground and the rest sky
 # Shadow rays start this far from the surface, or rounding would let a surface shadow itself.
 SHADOW_OFFSET = 1e-3  # along the sun's direction
 NORMAL_OFFSET = 2e-3  # along the surface normal, on the car only

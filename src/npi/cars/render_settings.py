@@ -1,4 +1,4 @@
-"""Light, surroundings and camera of a rendering: the studio for tests, and varied settings for training."""
+"""Light, surroundings and camera of a rendering: one fixed studio, and random settings for training cars."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RenderSettings:
     sun, ambient                intensity of the sun's light, and of the light from everywhere
     ground, sky                 colours of the surroundings
     field_of_view               the camera's angle of view
-    zoom                        factor on the size at which the car's bounding sphere would just fit
+    zoom                        factor on the car's size; at 1 its bounding sphere fits into the image
     samples                     rays per pixel along each side: `samples` squared in all
     """
 

@@ -1,7 +1,7 @@
 """The views of a car: its images from every pose of the grid, rendered once and kept in a cache on disk.
 
-A file of the cache holds all views of one car. Its name is a hash of the car and of the source code of this room, so
-after any change here, even of a comment, cars are rendered again: that costs minutes, while an outdated image could
+A file of the cache holds all views of one car. Its name is a hash of the car and of the source code of npi/cars, so
+after any change there, even of a comment, cars are rendered again: that costs minutes, while an outdated image could
 falsify a result. Files are written whole or not at all, so parallel and interrupted runs do no harm. The cache is in
 $NPI_CACHE, or else in npi under the user's cache folder.
 """
@@ -122,6 +122,6 @@ def _store(path: Path, rendered: np.ndarray) -> None:
 
 @lru_cache(maxsize=1)
 def _source_hash() -> str:
-    """A hash of every module in this room."""
+    """A hash of every module in npi/cars."""
     sources = sorted(Path(__file__).parent.glob("*.py"))
     return hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()
