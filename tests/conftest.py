@@ -5,8 +5,11 @@ from itertools import islice
 import pytest
 import torch
 
+from npi import tasks
 from npi.cli import main
 from npi.network.checkpoint import load_model
+from npi.proof import verify
+from npi.proof.explore import Exploration
 from npi.tasks import cars
 
 torch.set_num_threads(1)  # pytest-xdist runs a worker on each core; two threads a worker would wait for each other
@@ -36,6 +39,34 @@ def interrupts():
     """Commands that tests start can be interrupted, even where the tests run in the background of a shell."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(scope="session")
+def explore():
+    """Explore a built-in task to the end, once in a test run: its histories depend on the task alone."""
+    found = {}
+
+    def explore(name):
+        if name not in found:
+            found[name] = Exploration(tasks.find(name))
+            for _ in found[name].run():
+                pass
+        return found[name]
+
+    return explore
+
+
+@pytest.fixture(autouse=True, scope="session")
+def shared_explorations(explore):
+    """Commands and the API find the explorations of built-in tasks finished; those of other tasks they make."""
+
+    def shared(task):
+        built_in = task.name in tasks.names() and tasks.find(task.name) is task
+        return explore(task.name) if built_in and task.env.tapes() else Exploration(task)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(verify, "Exploration", shared)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -51,8 +51,8 @@ def imported(source) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def teachers():
-    return {name: explored(tasks.find(name)) for name in PROVED}
+def teachers(explore):
+    return {name: explore(name).histories for name in PROVED}
 
 
 @pytest.fixture(scope="module")

@@ -10,20 +10,17 @@ import pytest
 from npi import BadInput, Limits, record, tasks
 from npi.language.interpreter import run_program
 from npi.language.memo import Memo
-from npi.proof.explore import Exploration
 from npi.proof.program_table import compile_histories, load_table, save_table
 
 NAMES = ["bubblesort", "quicksort", "toposort"]
 
 
 @pytest.fixture(scope="module")
-def tables():
+def tables(explore):
     """Tables of the teachers' own decisions: a proved network makes the same ones."""
     found = {}
     for name in NAMES:
-        exploration = Exploration(tasks.find(name))
-        for _ in exploration.run():
-            pass
+        exploration = explore(name)
         found[name] = (compile_histories(exploration.task, exploration.histories, {"a": 1}), exploration.histories)
     return found
 

@@ -34,16 +34,6 @@ from npi.tasks.sorting import SortingPad
 from npi.tasks.toposort import GraphPad
 
 
-@pytest.fixture(scope="module")
-def explored():
-    found = {}
-    for name in ("addition", "sorting", "bubblesort", "quicksort", "toposort"):
-        found[name] = Exploration(tasks.find(name))
-        for _ in found[name].run():
-            pass
-    return found
-
-
 def small_problems(name):
     if name == "addition":
         return [(str(a), str(b)) for a in range(0, 112, 3) for b in range(112)]
@@ -59,9 +49,9 @@ def small_problems(name):
     ("name", "least"),
     [("addition", 3_000), ("sorting", 3_000), ("bubblesort", 50), ("quicksort", 50), ("toposort", 27)],
 )
-def test_every_history_of_a_run_is_explored(explored, name, least):
+def test_every_history_of_a_run_is_explored(explore, name, least):
     """On all small problems, and on ten thousand random ones."""
-    task, histories, rng = tasks.find(name), explored[name].histories, Random(3)
+    task, histories, rng = tasks.find(name), explore(name).histories, Random(3)
     reached = set()
     for problem in small_problems(name) + [task.sample(rng, rng.randint(1, 7)) for _ in range(10_000)]:
         for recording in task.demonstrate(problem):
@@ -75,16 +65,16 @@ def test_every_history_of_a_run_is_explored(explored, name, least):
 
 
 @pytest.mark.parametrize("name", ["addition", "sorting"])
-def test_the_shipped_model_is_proved(explored, shipped, name):
-    result = compare_histories(shipped, tasks.find(name), explored[name].histories)
+def test_the_shipped_model_is_proved(explore, shipped, name):
+    result = compare_histories(shipped, tasks.find(name), explore(name).histories)
     assert result.proved
-    assert result.histories == len(explored[name].histories) > 20_000
+    assert result.histories == len(explore(name).histories) > 20_000
 
 
 @pytest.mark.parametrize("name", ["addition", "sorting"])
-def test_every_planted_fault_is_found(explored, shipped, name):
+def test_every_planted_fault_is_found(explore, shipped, name):
     """The teacher's decision is changed after one of 200 histories of runs at a time. The comparison notices each."""
-    task, histories = tasks.find(name), explored[name].histories
+    task, histories = tasks.find(name), explore(name).histories
     rng = Random(8)
     reached = set()
     while len(reached) < 2_000:
@@ -126,9 +116,9 @@ class TableNetwork(NPI):
 
 
 @pytest.mark.parametrize("name", ["bubblesort", "quicksort", "toposort"])
-def test_every_fault_planted_in_decisions_is_found(explored, name):
+def test_every_fault_planted_in_decisions_is_found(explore, name):
     """The network's decision is changed after one history of a run at a time, 200 times."""
-    task, histories = tasks.find(name), explored[name].histories
+    task, histories = tasks.find(name), explore(name).histories
     network, rng = TableNetwork(task, histories), Random(8)
     assert compare_histories(network, task, histories).proved
     reached = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.nodes_of(f)}
@@ -154,25 +144,25 @@ def _branch(histories, node):
     return branch
 
 
-def test_a_network_that_is_wrong_somewhere_has_a_counterexample(explored, shipped):
+def test_a_network_that_is_wrong_somewhere_has_a_counterexample(explore, shipped):
     task, model = tasks.find("sorting"), copy.deepcopy(shipped)
     rows = model.get_parameter("encoders.SortingPad.rows.weight")
     with torch.no_grad():
         rows[[3, 8]] = rows[[8, 3]]  # it confuses 3 and 8 under pointer 1
-    result = compare_histories(model, task, explored["sorting"].histories)
+    result = compare_histories(model, task, explore("sorting").histories)
     assert not result.proved
-    found = counterexample(task, explored["sorting"].histories, result.wrong)
+    found = counterexample(task, explore("sorting").histories, result.wrong)
     assert found is not None
     (trace,) = run_batch([task.env.of(found.problem)], task.call, NeuralDecider(model, task.env), Limits(5_000))
     assert trace != Trace.of(record(task.env.of(found.problem), task.main))
-    assert counterexample(task, explored["sorting"].histories, [], max_problems=20) is None
+    assert counterexample(task, explore("sorting").histories, [], max_problems=20) is None
 
 
-def test_a_network_whose_logits_are_not_numbers_is_not_proved(explored, shipped):
+def test_a_network_whose_logits_are_not_numbers_is_not_proved(explore, shipped):
     model = copy.deepcopy(shipped)
     with torch.no_grad():
         model.args_head.bias[:] = torch.nan
-    result = compare_histories(model, tasks.find("sorting"), explored["sorting"].histories)
+    result = compare_histories(model, tasks.find("sorting"), explore("sorting").histories)
     assert (result.margin, result.proved) == (0.0, False)
 
 
@@ -281,7 +271,7 @@ def test_a_teacher_that_depends_on_more_than_its_observations_is_refused():
             pass
 
 
-def test_an_environment_may_have_tapes_and_graphs(explored):
+def test_an_environment_may_have_tapes_and_graphs(explore):
     line = TapeKind(symbols=2)
 
     class Both(GraphPad):
@@ -301,17 +291,17 @@ def test_an_environment_may_have_tapes_and_graphs(explored):
     assert len(list(exploration.initial_states())) == 2  # a tape of one cell, or of more
     for _ in exploration.run():
         pass
-    assert len(exploration.summaries) > len(explored["toposort"].summaries)
-    assert len(exploration.histories) == len(explored["toposort"].histories)  # the environment does not show the tape
+    assert len(exploration.summaries) > len(explore("toposort").summaries)
+    assert len(exploration.histories) == len(explore("toposort").histories)  # the environment does not show the tape
 
 
-def test_the_page_on_proofs_gives_the_measured_numbers(explored):
+def test_the_page_on_proofs_gives_the_measured_numbers(explore):
     page = (Path(__file__).parents[2] / "docs" / "proof.md").read_text()
     rows = re.findall(r"^\| (\w+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
-    assert [name for name, *_ in rows] == list(explored)
+    assert [name for name, *_ in rows] == list(explore)
     for name, *numbers in rows:
-        histories, calls = explored[name].histories, len(explored[name].summaries)
-        states = len(compile_histories(explored[name].task, histories, {}).states)
+        histories, calls = explore(name).histories, len(explore(name).summaries)
+        states = len(compile_histories(explore(name).task, histories, {}).states)
         assert numbers == [f"{number:,}" for number in (len(histories), calls, states)], name
     found = re.search(r"addition, with a\s+smallest margin of ([\d.]+), and for sorting, with ([\d.]+);", page)
     assert found is not None

@@ -8,7 +8,6 @@ import pytest
 from samples.graphs import graphs
 
 from npi import BadInput, tasks
-from npi.proof.explore import Exploration
 from npi.proof.program_table import compile_histories, save_table
 from npi.tasks.toposort import parse
 
@@ -55,10 +54,8 @@ def test_long_chains_have_answers():
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory):
-    exploration = Exploration(tasks.find("toposort"))
-    for _ in exploration.run():
-        pass
+def table(explore, tmp_path_factory):
+    exploration = explore("toposort")
     path = tmp_path_factory.mktemp("table") / "toposort.json"
     save_table(compile_histories(exploration.task, exploration.histories, {}), path)
     return path
