@@ -1,4 +1,4 @@
-"""The command line. Everything it does, the library does; here it is typed, printed and given an exit code.
+"""The command line: it parses arguments, calls the library, prints the result and returns an exit code.
 
 Exit codes: 0 done; 1 the result is a failure (a wrong answer, a fault, not learned); 2 bad input; 130 interrupted.
 """
@@ -59,11 +59,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("npi: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output, such as head, has seen enough
+    except BrokenPipeError:  # whoever reads the output, such as head, has stopped
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:  # a file that may not be read, a disk that is full
-        with suppress(OSError, ValueError):  # what could not be written now cannot be written at the end either
+        with suppress(OSError, ValueError):  # drop unwritten output, or Python fails again on it at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         where = f"{error.filename} cannot be used" if error.filename else "what was printed could not be written"
         print(f"npi: {where}: {error.strerror or error}", file=sys.stderr)
@@ -72,5 +72,5 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def entry() -> None:
     code = main()
-    gc.freeze()  # else Python looks through all of torch for rubbish on its way out: a third of a second
+    gc.freeze()  # else the garbage collector goes through all of torch at exit, which takes a third of a second
     sys.exit(code)

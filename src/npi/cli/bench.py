@@ -9,7 +9,7 @@ from tyro.conf import Positional, arg
 
 from npi.cli.output import print_json
 
-LINE = "{:<60} {:>18}  {:>24} {}"
+LINE = "{:<60} {:>18}  {:>24} {}"  # of the table: what, measured, target, whether it is met
 
 
 def bench(

@@ -1,4 +1,4 @@
-"""The options of npi run that describe a problem of the task cars, and draw its run."""
+"""The options of npi run for the task cars: they describe a problem, and draw its run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class CarOptions:
     car: int | None = None
     """The number of a procedural car."""
     mesh: Annotated[Path | None, arg(metavar="FILE")] = None
-    """A mesh instead: GLB, OBJ, PLY or STL."""
+    """A mesh file instead of a procedural car: GLB, OBJ, PLY or STL."""
     azimuth: int | None = None
     """The azimuth at which the camera starts: -75 to 75 in steps of 15."""
     elevation: int | None = None
@@ -30,13 +30,14 @@ class CarOptions:
     forward: str = "+Z"
     """The axis that the front of the mesh points along: +X, -X, +Y, -Y, +Z or -Z."""
     up: str = "+Y"
-    """The axis that its top points along."""
+    """The axis that the top of the mesh points along."""
     gif: Annotated[Path | None, arg(metavar="FILE.gif")] = None
     """Write the images of the run as an animation."""
     png: Annotated[Path | None, arg(metavar="FILE.png")] = None
     """Write the images of the run side by side."""
 
     def problem(self, words: tuple[str, ...]) -> Any:
+        """The problem that the options describe, or, if there are any, the words."""
         from npi.cars.car import Car
         from npi.tasks import cars
 
@@ -49,8 +50,8 @@ class CarOptions:
             return cars.parse(words)
         if (self.car is None) == (self.mesh is None) or self.azimuth is None or self.elevation is None:
             raise BadInput(
-                "name a car and the start of the camera: npi run cars --car 12 --azimuth -60 --elevation 45, or --mesh FILE.glb "
-                "instead of --car"
+                "name a car and the start of the camera: npi run cars --car 12 --azimuth -60 --elevation 45, "
+                "or --mesh FILE.glb instead of --car"
             )
         if self.car is not None and self.car < 0:
             raise BadInput(f"there is no car {self.car}: cars are numbered from 0")

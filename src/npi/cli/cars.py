@@ -18,7 +18,7 @@ PngFile = Annotated[Path, arg(metavar="FILE.png")]
 
 MAX_SIZE = 1024  # pixels along a side: rendering time grows with the square
 MAX_AZIMUTH, MAX_ELEVATION = 360, 90  # degrees
-TABLE = "{:<30} {:<38} {:>7}  {:>26}  {:>14}"  # of evaluate
+TABLE = "{:<30} {:<38} {:>7}  {:>26}  {:>14}"  # a line that `npi cars evaluate` prints
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Render:
     car: int = 0
     """The number of a procedural car."""
     mesh: Annotated[Path | None, arg(metavar="FILE")] = None
-    """A mesh instead: GLB, OBJ, PLY or STL."""
+    """A mesh file instead of a procedural car: GLB, OBJ, PLY or STL."""
     azimuth: float = 30
     """The camera's azimuth in degrees."""
     elevation: float = 15
@@ -61,7 +61,7 @@ class Render:
     forward: Axis = "+Z"
     """The axis that the front of the mesh points along: +X, -X, +Y, -Y, +Z or -Z."""
     up: Axis = "+Y"
-    """The axis that its top points along."""
+    """The axis that the top of the mesh points along."""
 
     def __call__(self) -> int:
         from PIL import Image
@@ -107,12 +107,12 @@ class Cache:
 
 @dataclass(frozen=True)
 class Evaluate:
-    """Measure how many trajectories end on the target: of training cars, unseen cars and meshes, from every start."""
+    """Measure how many camera trajectories end on the target, on training cars, unseen cars and meshes."""
 
     model: ModelFolder = None
     """The folder of a trained model."""
     meshes: Annotated[Path | None, arg(metavar="DIR")] = None
-    """A folder of meshes (GLB, OBJ, PLY, STL). Meshes whose names begin alike, up to the first _, are one family."""
+    """A folder of meshes (GLB, OBJ, PLY, STL). Those with the same name up to the first _ are a family."""
     cars: int = 56
     """How many training cars, and how many unseen cars."""
     first_unseen: int | None = None

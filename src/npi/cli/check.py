@@ -25,7 +25,7 @@ def check(
     Args:
         task: A built-in task, or a Task in a file of yours, such as mine.py:task.
         teacher: Which teacher of a built-in task.
-        problems: How many problems to demonstrate.
+        problems: How many problems the teacher demonstrates.
         seed: Chooses the problems.
         json: Print the report as JSON.
     """

@@ -6,8 +6,10 @@ from typing import Any
 
 from npi.cli.output import print_json
 
+# The problems whose call trees are printed: those of the paper's figures.
 PROBLEMS = {"addition": ("96", "125"), "sorting": (9, 2, 5)}
-LONG = {"addition": (500, "digits"), "sorting": (25, "elements")}  # sizes far beyond those of training
+# Then, per task, the size of ten longer problems: beyond the 20 digits and 20 elements of training.
+LONG = {"addition": (500, "digits"), "sorting": (25, "elements")}
 LONG_PROBLEMS = 10
 
 

@@ -12,14 +12,15 @@ from npi.cli.arguments import Device, Engine, ModelFolder, TaskName, positive
 from npi.cli.output import percent, print_json
 from npi.progress import Progress
 
-PROBLEM_WIDTH = 80  # longer problems are cut
+PROBLEM_WIDTH = 80  # characters; of a longer problem, the middle is cut out
 
 
 def evaluate(
     *,
     task: TaskName,
     sizes: Annotated[
-        tuple[int, ...], arg(metavar="N", help_behavior_hint="(default: 10 100; smaller ones where a task has no such)")
+        tuple[int, ...],
+        arg(metavar="N", help_behavior_hint="(default: 10 100; for a task without such sizes, 1 2 4 8 16)"),
     ] = (),
     problems: int = 100,
     seed: int = 0,
@@ -32,10 +33,10 @@ def evaluate(
 
     Args:
         task: A task the model has learned, built in or in a file of yours.
-        sizes: Sizes of problems: digits of the longer number, elements of the array, steps of the camera.
+        sizes: Sizes of problems: digits of the longer number, elements of the array, vertices, moves of the camera.
         problems: How many problems of each size.
         seed: Chooses the problems.
-        engine: memo asks the network once about each history; neural asks it at every step. The result is the same.
+        engine: memo queries the network once for each history; neural queries it at every step. The result is the same.
             frames compares all decisions of the teacher's run in one forward pass, which is quick for long loops, and
             counts an answer as correct if the trace equals the teacher's.
         model: The folder of a trained model.

@@ -20,12 +20,12 @@ def export(
     problems: int = 10,
     json: bool = False,
 ) -> int:
-    """Write one step of a model as ONNX, and check that onnxruntime makes the same decisions.
+    """Write one step of a model, from observation to decision, as ONNX; check that onnxruntime decides the same.
 
     Args:
         model: The folder of a trained model.
         out: The file to write.
-        task: The task whose environment the step observes.
+        task: The task to export for: each environment has an encoder of its own.
         problems: How many problems of the task to compare on.
         json: Print the result as JSON.
     """
@@ -38,7 +38,7 @@ def export(
     else:
         different = f", except for {agreement.different:,}" if agreement.different else ""
         print(
-            f"wrote {out}; onnxruntime decides as the model in {agreement.steps:,} steps{different} "
-            f"(largest gap of LSTM states: {agreement.largest_gap:.1e})"
+            f"wrote {out}; onnxruntime makes the model's decisions in {agreement.steps:,} steps{different} "
+            f"(largest difference of LSTM states: {agreement.largest_gap:.1e})"
         )
     return int(agreement.different > 0)

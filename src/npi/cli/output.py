@@ -1,4 +1,4 @@
-"""Runs and results as text."""
+"""Printing: runs that reached a limit, percentages, JSON."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from npi.language.call_tree import format_tree, open_calls
 from npi.language.task import Task
 from npi.language.trace import Runaway
 
-LAST_CALLS = 12  # of a run that reached a limit, so many calls are shown
-STACK_SHOWN = 8  # of a deeper stack, only the outermost and innermost calls are shown
+# Of a run that reached a limit: how many of its last calls are shown, how many open calls at most, and, if there are
+# more of them, how many of the outermost and of the innermost.
+LAST_CALLS, MAX_OPEN_CALLS, STACK_ENDS = 12, 8, 3
 
 
 def print_runaway(error: Runaway, task: Task[Any, Any], as_json: bool) -> None:
@@ -25,7 +26,7 @@ def print_runaway(error: Runaway, task: Task[Any, Any], as_json: bool) -> None:
     print(f"npi: {error}. Its last calls:", file=sys.stderr)
     for line in last:
         print(f"  {line}", file=sys.stderr)
-    calls = " > ".join(stack if len(stack) <= STACK_SHOWN else [*stack[:3], "...", *stack[-3:]])
+    calls = " > ".join(stack if len(stack) <= MAX_OPEN_CALLS else [*stack[:STACK_ENDS], "...", *stack[-STACK_ENDS:]])
     print(f"npi: it was {len(stack):,} calls deep: {calls}", file=sys.stderr)
 
 

@@ -1,4 +1,4 @@
-"""Progress on the terminal: a bar for each stage of long work, or lines where there is no terminal."""
+"""Progress on stderr: a bar for each stage on a terminal, otherwise lines."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 
 from npi.progress import Progress, ProgressCallback, report_counts
 
-LINE_EVERY = 4  # without a terminal, every fourth evaluation is printed
-WORST_PROGRAMS = 4  # so many programs that are not yet right are named
-SPEED_PERIOD = 86_400  # seconds over which the time left is estimated: one counted step may take an hour
+LINE_EVERY = 4  # without a terminal, every fourth evaluation in training is printed
+WORST_PROGRAMS = 4  # how many programs that are not yet right are named
+SPEED_PERIOD = 86_400  # estimate the time left from the last day, in seconds: one unit of work may take an hour
 
 
 @contextmanager
 def show_progress(as_json: bool = False) -> Iterator[ProgressCallback]:
-    """A callback that shows progress on stderr or, `as_json`, prints the metrics of evaluations on stdout."""
+    """A callback that shows progress on stderr or, `as_json`, prints each evaluation in training on stdout."""
     if as_json:
         yield _print_json
         return
@@ -54,13 +54,13 @@ def show_progress(as_json: bool = False) -> Iterator[ProgressCallback]:
 
 
 def show_counts(counts: Iterable[tuple[int, int]], stage: str) -> None:
-    """Do some work that yields how much of it is done, and of how much, and show that."""
+    """Run an iterator that works and yields (done, total), and show its progress."""
     with show_progress() as progress:
         report_counts(counts, stage, progress)
 
 
 def training_note(details: Any) -> str:
-    """Of training, the loss and the programs that are not yet right, worst first; of teaching, how many frames are."""
+    """Training: the loss, and the programs not yet right, worst first. Teaching: how many frames are right."""
     if hasattr(details, "wrong"):
         return f"{details.frames - details.wrong:,} of {details.frames:,} frames right"
     if not hasattr(details, "accuracy"):
@@ -72,7 +72,7 @@ def training_note(details: Any) -> str:
 
 
 class _Lines:
-    """A line at the start of each stage, and one for some of the evaluations."""
+    """Prints a line at the start of each stage, and one at every fourth evaluation in training."""
 
     def __init__(self):
         self.stage, self.evaluations = "", 0

@@ -34,8 +34,8 @@ def reproduce(
 
     Args:
         names: Which experiments, or all of them.
-        quick: Make a few small runs of each, to see that everything works; they are written to DIR/quick.
-        workers: How many runs to make in parallel, each in a process with its share of the cores.
+        quick: Make a few small runs of each, to see that everything works, and write them to DIR/quick.
+        workers: How many runs to make in parallel, each in its own process; they divide the cores among them.
         device: Where baselines and cars are trained and new programs are taught. Small networks are trained on the CPU.
         fresh: Ignore existing runs and start over.
         folder: The folder of the experiments.
@@ -66,7 +66,7 @@ def reproduce(
         failures += [(name, failure) for failure in failed]
     for name, failure in failures:
         print(
-            f"npi: {name} {failure.settings} failed: {failure.error}; {again} repeats it, and no other run",
+            f"npi: {name} {failure.settings} failed: {failure.error}; {again} repeats only the runs that failed",
             file=sys.stderr,
         )
     written = write_pages(layout, sections)

@@ -15,7 +15,7 @@ from npi.cli.output import print_json, print_runaway
 from npi.errors import BadInput
 from npi.language.trace import Limits, Runaway
 
-DEFAULT_STEPS = "(default: twice what the teacher needs, and 1,000 more)"
+DEFAULT_STEPS = "(default: twice the teacher's steps, and 1,000 more)"
 
 
 def run(
@@ -30,35 +30,37 @@ def run(
     model: ModelFolder = None,
     device: Device = "auto",
     json: bool = False,
-    scene: OmitArgPrefixes[CarOptions] = CarOptions(),
+    cars: OmitArgPrefixes[CarOptions] = CarOptions(),
 ) -> int:
     """Solve one problem with a learned program: npi run addition 96 125, npi run sorting 9 2 5.
 
     Args:
-        task: What to run: a task that the model has learned, built in or in a file of yours.
+        task: A task that the model has learned, built in or in a file of yours.
         words: The problem, as the task writes it; @FILE stands for the words in a file.
         trace: Print the call tree, as in the paper's figures.
         engine: memo (the default) queries the network once for each history; neural queries it at every step; compiled
             looks every decision up in a table made by npi compile, without a network. The decisions are the same.
-        table: The table of a compiled program.
-        max_steps: Stop after so many decisions.
-        max_depth: Stop when so many calls are open.
+        table: The table of a compiled program, made by npi compile.
+        max_steps: Stop after N decisions.
+        max_depth: Stop when N calls are open.
         model: The folder of a trained model.
         device: Where the network runs.
         json: Print the result as JSON.
-        scene: For the task cars: npi run cars --car 12 --azimuth -60 --elevation 45.
+        cars: For the task cars: npi run cars --car 12 --azimuth -60 --elevation 45.
     """
     import npi
 
     positive(max_steps=max_steps, max_depth=max_depth)
     if engine is None:
         engine = "memo" if table is None else "compiled"
-    if (engine == "compiled") != (table is not None):
-        raise BadInput("--engine compiled and --table FILE go together: make the table with npi compile")
+    if engine == "compiled" and table is None:
+        raise BadInput("--engine compiled needs --table FILE: make the table with npi compile")
+    if engine != "compiled" and table is not None:
+        raise BadInput(f"--table runs without a network, so it excludes --engine {engine}: give one of them")
     found = tasks.find_task(task)
-    if task != "cars" and scene != CarOptions():
+    if task != "cars" and cars != CarOptions():
         raise BadInput(f"--car, --mesh, --azimuth and the like are for the task cars, not for {task}")
-    problem = scene.problem(words) if task == "cars" else parse_problem(found, words)
+    problem = cars.problem(words) if task == "cars" else parse_problem(found, words)
     limits = None
     if max_steps or max_depth:
         from npi.network.run import default_limits
@@ -84,7 +86,7 @@ def run(
         print_runaway(error, found, json)
         return 1
     if done.trace is not None:
-        scene.draw(problem, done.trace)
+        cars.draw(problem, done.trace)
     if json:
         result = {"task": done.task.name, "problem": problem, "answer": done.answer, "right": done.right}
         print_json(result | {"steps": done.steps} | ({"trace": done.tree.splitlines()} if trace else {}))

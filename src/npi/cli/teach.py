@@ -37,10 +37,10 @@ def teach(
         out: The folder to write the model to.
         model: The folder of the model to teach.
         teacher: loop demonstrates as the paper does; recursive turns each loop into a program that calls itself.
-        guard: Old programs may not call new ones, so they run as before; no old examples are needed. The default.
-        rehearse: Old programs may call new ones; examples of the old tasks are trained on as well.
+        guard: The default. Old programs may not call new ones, so they run as before; no old examples are needed.
+        rehearse: Instead of --guard: old programs may call new ones, and examples of the old tasks are trained on too.
         examples: How many problems of each size are demonstrated.
-        updates: Give up after so many updates of the new rows.
+        updates: Give up after N updates of the new rows.
         seed: Determines the examples and the initial rows.
         force: Replace the model in DIR.
         device: Where to teach.
@@ -49,7 +49,7 @@ def teach(
     from npi.training.teach import teach as teach_model
 
     if guard and rehearse:
-        raise BadInput("--guard needs no old examples and --rehearse mixes them in: give one of them")
+        raise BadInput("--guard and --rehearse exclude each other: give one of them, or neither for --guard")
     began = time.monotonic()
     try:
         with show_progress() as show:

@@ -50,11 +50,11 @@ def train(
         config: How to train; paper has the values of the paper, and takes hours.
         seed: Determines the training problems, the initial weights and the batches.
         examples: How many problems of each size are demonstrated.
-        sizes: The problem sizes that are demonstrated: digits of the longer number, elements of the array.
-        updates: Stop after so many updates, learned or not.
-        practice: Also train on practice programs, from so many rollouts in each environment; this makes the model
-            teachable.
-        until_verified: Try to prove what was learned; retrain on the counterexamples until the proof succeeds.
+        sizes: The problem sizes that are demonstrated: digits of the longer number, elements of the array, ...
+        updates: Stop after N updates, learned or not.
+        practice: Also train on practice programs (random programs) from N rollouts in each environment, so that the
+            model can be taught new programs later.
+        until_verified: Prove what was learned, or retrain on the counterexamples until the proof succeeds.
         resume: Continue the training run in DIR, with its configuration and seed.
         force: Replace the model in DIR.
         tensorboard: Write logs for TensorBoard to DIR/tensorboard.
@@ -105,7 +105,7 @@ def train(
 
 
 class _Watch:
-    """Passes progress on, keeps the last metrics and proofs, and prints each attempt at a proof."""
+    """A progress callback: calls other callbacks, keeps the last metrics and proofs, and prints each proof attempt."""
 
     def __init__(self, callbacks: list[Callable[[Progress], None]], as_json: bool):
         self.callbacks, self.as_json = callbacks, as_json
@@ -162,7 +162,7 @@ def _resume_command(
 
 
 def _print_end(model: NPI | None, watch: _Watch, out: Path, command: str, seconds: float, as_json: bool) -> int:
-    """Print how a training run ended; model None: it was interrupted. Returns the exit code."""
+    """Print how a training run ended, and return the exit code. `model` is None if the run was interrupted."""
     unproved = [name for name, comparison in watch.proofs.items() if not comparison.proved]
     metrics = watch.metrics
     learned = metrics.learned if model is None else model.training_info["learned"]
@@ -193,7 +193,7 @@ def _print_end(model: NPI | None, watch: _Watch, out: Path, command: str, second
 
 
 def _goal(model: NPI) -> str:
-    """What training aimed at: every frame, or of those with images a fraction of a sample."""
+    """What counts as learned: every frame right or, of the frames with images, a fraction of a sample."""
     config = model.config
     if not config.image_sides:
         return "every frame"

@@ -39,12 +39,12 @@ def verify(
     from npi.proof.certificate import load_certificate, save_certificate
 
     if certificate is not None and check is not None:
-        raise BadInput("--certificate writes one and --check reads one: give one of them")
+        raise BadInput("--certificate writes a certificate and --check reads one: give one of them")
     name = tasks.find_task(task).name
     stored = None if check is None else load_certificate(check)
     if stored is not None and stored.task != name:
         raise BadInput(
-            f"{check} is a certificate of {stored.task}, not of {name}: give one of {name}, or say "
+            f"{check} is a certificate of {stored.task}, not of {name}: give one of {name}, or run "
             f"npi verify {stored.task}"
         )
     if certificate is not None:
