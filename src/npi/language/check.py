@@ -18,8 +18,8 @@ from npi.language.trace import Limits, Runaway, steps_in_order
 
 # Much less than a run may use, so that a teacher that never returns is found within seconds.
 CHECK_LIMITS = Limits(steps=1_000_000, depth=10_000)
-# On the first problems, all actions are tried at the start: at most so many, if an environment has more.
-EXHAUSTIVE_PROBLEMS, MAX_ACTIONS = 3, 1000
+EXHAUSTIVE_PROBLEMS = 3  # on the first problems, every action is tried once before the run
+MAX_ACTIONS = 1000  # or, where an environment has more actions, the first of them
 TRY_EVERY = 17  # steps between actions with random arguments; a prime, so that they meet every step of a loop
 LAST_OBSERVATIONS = 3  # of a history that a fault reports
 MAX_CHARACTERS = 60  # of a problem or an answer in a fault; longer ones are cut
@@ -27,7 +27,7 @@ MAX_CHARACTERS = 60  # of a problem or an answer in a fault; longer ones are cut
 
 @dataclass
 class CheckReport:
-    """What `check_task` found. A task without faults can be learned.
+    """What `check_task` found. A task with faults cannot be learned as it is.
 
     task                        the name of the task, and its teacher
     problems, frames, distinct  how many problems and frames it recorded, and how many distinct frames
@@ -253,7 +253,10 @@ def _describe_observation(observation: Observation) -> str:
 
 def _short(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= MAX_CHARACTERS else f"{text[: MAX_CHARACTERS - 15]}...{text[-12:]}"
+    if len(text) <= MAX_CHARACTERS:
+        return text
+    dots, end = "...", text[-12:]  # the end shows the closing brackets and the last values
+    return text[: MAX_CHARACTERS - len(dots + end)] + dots + end
 
 
 def _fits(values: tuple[int, ...], sizes: tuple[int, ...]) -> bool:

@@ -5,10 +5,10 @@ opened yet, GRAY an open one, BLACK a closed one, and NONE means that there is n
 that is, nor how many there are. So the same environment code also runs on an abstract graph, which stands for graphs of
 every size: that is how programs are proved.
 
-A search may begin at any vertex. The start vertex is the one that it begins at now: first the first vertex listed, then
-the others in their order. The open vertices form a stack, with the start vertex at the bottom; each of them keeps the
-place of its next child. So the start vertex is gray while any vertex is open, and in a graph without cycles no child is
-gray.
+A search may begin at any vertex. The start vertex is the one that it begins at now: initially the first vertex
+listed, then the others in their order. The open vertices form a stack, with the start vertex at the bottom; each of
+them keeps the place of its next child. So the start vertex is gray while any vertex is open, and in a graph without
+cycles no child is gray.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """The interpreter: runs programs over an explicit stack; at each step a decider makes the decision.
 
-The semantics, stated once
+The semantics, which no other module repeats:
+
 - A frame starts with no state (for the network: a zero LSTM state). At each step the decider gets the observation, the
   frame's program and arguments, and the frame's state. It replies with a decision and the next state.
 - Return is a step of its own: the decision None ends the frame. (Algorithm 1 of the paper makes a call and then tests
@@ -9,7 +10,7 @@ The semantics, stated once
 - Only ACT changes the environment, so it is observed again only after an ACT.
 - A run is bounded in steps and depth. The stack is a list: depth costs memory, not Python's recursion.
 
-The decider is an argument: a network, a network with memoised answers (`Memo`), a compiled program, or a teacher's
+The decider is an argument: a network, a network with memoised replies (`Memo`), a compiled program, or a teacher's
 recording (`Memo.of`). The loop in `interpret` is the same for all of them.
 """
 
