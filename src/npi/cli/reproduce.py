@@ -66,7 +66,7 @@ def reproduce(
         failures += [(name, failure) for failure in failed]
     for name, failure in failures:
         print(
-            f"npi: {name} {failure.settings} failed: {failure.error}; {again} repeats only the runs that failed",
+            f"npi: {name} {failure.settings} failed: {failure.error}; {again} repeats it, and no run that succeeded",
             file=sys.stderr,
         )
     written = write_pages(layout, sections)
