@@ -23,26 +23,30 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from npi.tasks.addition import answer
 
-X, END, PAD = 10, 11, 12  # tokens besides the ten digits
+X, END, PAD = 10, 11, 12  # tokens after the ten digits: separator, end of the answer, padding
 VOCABULARY = 13
-IGNORE = -100  # a target without a loss
+IGNORE = -100  # a padded target, on which there is no loss
 ROTARY_BASE = 10_000.0  # of the wavelengths of rotary positions, as published
 
 
 class Example(NamedTuple):
-    """The input, a tuple of channels per step, and the target: one token per input step, or a sequence after it."""
+    """A problem and its answer as tokens.
+
+    source  one token per channel for each input step
+    target  one token for each input step (`Aligned`), or a sequence that follows the input, with END
+    """
 
     source: list[tuple[int, ...]]
     target: list[int]
 
 
 def sorting(problem: Sequence[int]) -> Example:
-    """9 2 5, then 2 5 9."""
+    """The sequence 9 2 5, then the target 2 5 9."""
     return Example([(digit,) for digit in problem], [*sorted(problem), END])
 
 
 def plain(problem: tuple[str, str]) -> Example:
-    """90X160X, then 250."""
+    """The sequence 90X160X, then the target 250."""
     first, second = problem
     return Example(
         [(X if character == "X" else int(character),) for character in f"{first}X{second}X"],
@@ -51,20 +55,20 @@ def plain(problem: tuple[str, str]) -> Example:
 
 
 def reversed_plain(problem: tuple[str, str]) -> Example:
-    """09X061X, then 052: least significant digits first, which is easiest for a transformer."""
+    """The sequence 09X061X, then the target 052: reversed digits, which are easier for a transformer."""
     first, second = problem
     return plain((first[::-1], second[::-1]))._replace(target=[*_digits(answer(problem)[::-1]), END])
 
 
 def stacked(problem: tuple[str, str]) -> Example:
-    """Both numbers in parallel, reversed; then the sum, not reversed."""
+    """Both numbers in two parallel channels, reversed; then the sum, not reversed."""
     first, second, total = _columns(problem)
     source = [*zip(first, second, strict=True), *[(X, X)] * (len(total) + 1)]
     return Example(source, [*[X] * (len(total) + 1), *reversed(total)])
 
 
 def easy(problem: tuple[str, str]) -> Example:
-    """Both numbers in parallel, reversed, with one digit of the reversed sum at each step."""
+    """Both numbers in two parallel channels, reversed, with one digit of the reversed sum as target of each step."""
     first, second, total = _columns(problem)
     return Example([*zip(first, second, strict=True)], total)
 
@@ -92,8 +96,11 @@ class Batch(NamedTuple):
         """Some of the examples."""
         chosen = torch.from_numpy(rows)
         lengths, target_lengths = self.lengths[chosen], self.target_lengths[chosen]
-        there = chosen.to(self.source.device, non_blocking=True)
-        source, target = self.source[there, : int(lengths.max())], self.target[there, : int(target_lengths.max())]
+        on_device = chosen.to(self.source.device, non_blocking=True)
+        source, target = (
+            self.source[on_device, : int(lengths.max())],
+            self.target[on_device, : int(target_lengths.max())],
+        )
         return Batch(source, lengths, target_lengths, target)
 
 
@@ -114,11 +121,12 @@ class Network(nn.Module, ABC):
     """The interface of all baselines: `loss` for training, `generate` for testing."""
 
     @abstractmethod
-    def loss(self, batch: Batch) -> Float[Tensor, ""]: ...
+    def loss(self, batch: Batch) -> Float[Tensor, ""]:
+        """The mean cross entropy of the target tokens."""
 
     @abstractmethod
     def generate(self, batch: Batch, steps: int) -> Int[Tensor, "B T"]:
-        """The first `steps` tokens of its answer, decoded greedily."""
+        """The first `steps` tokens of the predicted answers, decoded greedily."""
 
 
 def _loss(logits: Float[Tensor, "B T V"], target: Int[Tensor, "B T"]) -> Float[Tensor, ""]:
@@ -192,7 +200,7 @@ class Transformer(Network):
         return self.out(hidden)
 
     def loss(self, batch: Batch) -> Float[Tensor, ""]:
-        """Sources differ in length, so each target is moved to where its source ends; the padding comes after it."""
+        """Sources differ in length, so each target is moved to follow its source directly; the padding comes last."""
         lengths = batch.lengths.to(batch.source.device)[:, None]
         steps, source_steps = batch.target.shape[1], batch.source.shape[1]
         position = torch.arange(source_steps + steps, device=lengths.device)

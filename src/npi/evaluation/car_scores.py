@@ -29,7 +29,7 @@ class CarSetScore:
     """The scores of one set of cars on one kind of trajectory."""
 
     cars: str  # the set, such as "unseen cars"
-    trajectories: str  # which trajectories of the set: one of `TRAJECTORIES`
+    trajectories: str  # a key of `TRAJECTORIES`
     by_car: dict[Car, Score]
 
     @property
@@ -54,8 +54,9 @@ class CarSetScore:
     def on_target_95(self) -> tuple[float, float]:
         """The 95 % interval of `on_target` for other cars of this kind.
 
-        Trajectories of one car are correlated, so the cars are the samples. A car's fraction lies between 0 and 1, so
-        it varies at most as much as one coin toss: Wilson's interval for as many tosses as cars is wide enough.
+        Trajectories of one car are correlated, so the sample size is the number of cars. The fraction of one car lies
+        between 0 and 1, so its variance is at most that of a Bernoulli trial with the same mean: Wilson's interval for
+        as many trials as there are cars is wide enough.
         """
         return interval(self.on_target * len(self.by_car), len(self.by_car))
 
@@ -152,7 +153,7 @@ def held_out_starts(numbers: Sequence[int]) -> list[CarProblem]:
 
 
 def within_paper_steps(problems: Sequence[CarProblem]) -> list[CarProblem]:
-    """Those that need at most `PAPER_STEPS` camera moves."""
+    """The trajectories of at most `PAPER_STEPS` camera moves."""
     return [problem for problem in problems if steps_between(problem.start, problem.target) <= PAPER_STEPS]
 
 
@@ -163,6 +164,7 @@ def to_other_targets(problems: Sequence[CarProblem]) -> list[CarProblem]:
     return [problem._replace(target=rng.choice(others)) for problem in problems]
 
 
+# Kinds of trajectory, and how to derive their problems from those to the paper's target.
 TRAJECTORIES = {
     "to the paper's target": list,
     f"to the paper's target, at most {PAPER_STEPS} steps": within_paper_steps,

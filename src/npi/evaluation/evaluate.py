@@ -21,7 +21,7 @@ from npi.progress import Progress, ProgressCallback, no_progress
 from npi.training.metrics import matches_teacher
 
 DEFAULT_SIZES = (10, 100)
-SMALL_SIZES = (1, 2, 4, 8, 16)  # for tasks that have no problems of the default sizes, such as cars
+SMALL_SIZES = (1, 2, 4, 8, 16)  # for tasks without problems of the default sizes, such as cars
 
 
 def evaluate(
@@ -39,14 +39,15 @@ def evaluate(
 
     task      a `Task`, the name of a built-in one, or "FILE.py:NAME"
     model     an NPI, the folder of a trained model, or None for the model that comes with npi
-    sizes     sizes of problems; by default 10 and 100, or if the task has none of these sizes, 1, 2, 4, 8 and 16 as far
-              as they are among its training sizes
+    sizes     sizes of problems; by default 10 and 100 or, for tasks without problems of these sizes, those of 1, 2, 4,
+              8 and 16 that are training sizes of the task
     problems  how many problems of each size
     seed      chooses the problems
-    engine    "memo" asks the network once about each history; "neural" asks it at every step, with the same result.
+    engine    "neural" queries the network at every step; "memo" only once for each distinct history (a call and the
+              observations of its frame so far), with the same result.
               "frames" compares all decisions of the teacher's run in one forward pass, which is quick for long loops,
               and counts an answer as correct if the trace equals the teacher's
-    device    where a model that is loaded here runs: "cpu", "cuda" or "auto"
+    device    where to load the model, if it is not given as an `NPI`: "cpu", "cuda" or "auto"
     progress  called after each size, with its Score as details
 
     Returns one Score for each size: correct answers, traces equal to the teacher's, and their 95 % intervals.
@@ -67,11 +68,11 @@ def evaluate(
     else:
         neural = NeuralDecider(network, known.env)
         scores = score_sizes(known, Memo(neural) if engine == "memo" else neural, sizes, problems, seed)
-    made: list[Score] = []
+    measured: list[Score] = []
     for score in scores:
-        made.append(score)
-        progress(Progress(f"evaluating {known.name}", len(made), len(sizes), score))
-    return made
+        measured.append(score)
+        progress(Progress(f"evaluating {known.name}", len(measured), len(sizes), score))
+    return measured
 
 
 def default_sizes(task: Task[Any, Any]) -> tuple[int, ...]:

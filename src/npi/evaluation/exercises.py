@@ -1,6 +1,7 @@
 """Exercises: small useful programs on the built-in environments, to measure what a trained model can be taught.
 
-Each is a task of its own with an independent answer, so that it can be tested on problems it was not taught with.
+Each is a task of its own with an independent answer, so that it can be tested on problems it was not taught with. The
+name of a program is that of its function in capitals, as in the benchmarks.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from npi.cars.poses import Pose
+from npi.cars.poses import AZIMUTHS, ELEVATIONS, Pose
 from npi.language.program import Program, act, program
 from npi.language.task import Task
 from npi.tasks import addition, cars, maximum, sorting
@@ -17,11 +18,15 @@ from npi.tasks.addition import BLANK, FIRST, MOVE, OUT, SECOND, WRITE, AdditionP
 from npi.tasks.cars import DOWN, LEFT, RIGHT, UP, CarProblem, CarScene
 from npi.tasks.sorting import POINTER1, POINTER2, SWAP, SortingPad
 
+TRAINING_EXAMPLES = 20  # problems of each size at most: enough to teach one small program, and quick to record
+HIGHEST, RIGHTMOST = ELEVATIONS[-1], AZIMUTHS[-1]  # the limits of the camera
+
 # Programs on the sorting pad
 
 
 @program
 def ljmp(pad: SortingPad) -> None:
+    """Move the first pointer to the start of the array."""
     if not pad.observe().start1:
         act(pad, MOVE, POINTER1, LEFT)
         ljmp(pad)
@@ -29,12 +34,14 @@ def ljmp(pad: SortingPad) -> None:
 
 @program(name="MIN")
 def minimum(pad: SortingPad) -> None:
+    """Sort, then move the first pointer to the least element."""
     sorting.bubblesort_recursive(pad)
     ljmp(pad)
 
 
 @program
 def dcompswap(pad: SortingPad) -> None:
+    """COMPSWAP for descending order."""
     observation = pad.observe()
     if observation.value1 < observation.value2:
         act(pad, SWAP)
@@ -42,6 +49,7 @@ def dcompswap(pad: SortingPad) -> None:
 
 @program
 def dstep(pad: SortingPad) -> None:
+    """Compare and swap up to the end of the array."""
     if not pad.observe().end1:
         dcompswap(pad)
         sorting.rshift(pad)
@@ -50,6 +58,7 @@ def dstep(pad: SortingPad) -> None:
 
 @program
 def dbubble(pad: SortingPad) -> None:
+    """One sweep of bubble sort in descending order."""
     act(pad, MOVE, POINTER2, RIGHT)
     dstep(pad)
 
@@ -65,6 +74,7 @@ def dsort(pad: SortingPad) -> None:
 
 @program
 def carry_on(pad: SortingPad) -> None:
+    """Swap the element at the first pointer rightwards up to the end."""
     if not pad.observe().end1:
         act(pad, SWAP)
         sorting.rshift(pad)
@@ -93,6 +103,7 @@ def copy(pad: AdditionPad) -> None:
 
 @program
 def addone(pad: AdditionPad) -> None:
+    """Replace the last digit of the second number by 1, then add."""
     act(pad, WRITE, SECOND, 1)
     addition.add_recursive(pad)
 
@@ -120,13 +131,15 @@ def nines(pad: AdditionPad) -> None:
 
 @program
 def above(scene: CarScene) -> None:
-    if scene.pose.elevation < 60:
+    """Go up to the highest elevation."""
+    if scene.pose.elevation < HIGHEST:
         act(scene, UP)
         above(scene)
 
 
 @program
 def ground(scene: CarScene) -> None:
+    """Go down to elevation 0."""
     if scene.pose.elevation > 0:
         act(scene, DOWN)
         ground(scene)
@@ -134,13 +147,15 @@ def ground(scene: CarScene) -> None:
 
 @program
 def side(scene: CarScene) -> None:
-    if scene.pose.azimuth < 75:
+    """Go right to the greatest azimuth."""
+    if scene.pose.azimuth < RIGHTMOST:
         act(scene, RIGHT)
         side(scene)
 
 
 @program
 def lmirror(scene: CarScene) -> None:
+    """Go left to the azimuth opposite to the target's, if it is to the left."""
     if scene.pose.azimuth > -scene.target.azimuth:
         act(scene, LEFT)
         lmirror(scene)
@@ -148,6 +163,7 @@ def lmirror(scene: CarScene) -> None:
 
 @program
 def rmirror(scene: CarScene) -> None:
+    """Go right to the azimuth opposite to the target's, if it is to the right."""
     if scene.pose.azimuth < -scene.target.azimuth:
         act(scene, RIGHT)
         rmirror(scene)
@@ -155,7 +171,7 @@ def rmirror(scene: CarScene) -> None:
 
 @program
 def mirror(scene: CarScene) -> None:
-    """Go to the azimuth opposite to the target's: the same angle, to the other side of the car."""
+    """Go to the azimuth opposite to the target's: the same angle on the other side of the car."""
     lmirror(scene)
     rmirror(scene)
 
@@ -168,16 +184,19 @@ def tour(scene: CarScene) -> None:
 
 
 def _azimuth(degrees: int) -> Callable[[CarProblem], Pose]:
+    """The answer of programs that only change the azimuth, to a fixed value."""
     return lambda problem: problem.start._replace(azimuth=degrees)
 
 
 def _elevation(degrees: int) -> Callable[[CarProblem], Pose]:
+    """The answer of programs that only change the elevation, to a fixed value."""
     return lambda problem: problem.start._replace(elevation=degrees)
 
 
 def _exercise(
     base: Task, main: Program, answer: Callable[[Any], Any], result: Callable[[Any], Any] | None = None
 ) -> Task:
+    """A task with the environment and problems of `base`, but another main program and answer."""
     return replace(
         base,
         name=main.name,
@@ -186,7 +205,7 @@ def _exercise(
         result=result or base.result,
         extra_programs=(),
         builds_on=(),
-        examples=min(base.examples, 20),
+        examples=min(base.examples, TRAINING_EXAMPLES),
     )
 
 
@@ -202,9 +221,9 @@ EXERCISES: tuple[Task, ...] = (
     _exercise(_addition, addone, lambda problem: addition.answer((problem[0], problem[1][:-1] + "1"))),
     _exercise(_addition, countdown, lambda problem: "0", lambda pad: str(pad.rows[FIRST].contents()[-1])),
     _exercise(_addition, nines, lambda problem: "9" * len(problem[1])),
-    _exercise(_cars, above, _elevation(60)),
+    _exercise(_cars, above, _elevation(HIGHEST)),
     _exercise(_cars, ground, _elevation(0)),
-    _exercise(_cars, side, _azimuth(75)),
+    _exercise(_cars, side, _azimuth(RIGHTMOST)),
     _exercise(_cars, mirror, lambda problem: problem.start._replace(azimuth=-problem.target.azimuth)),
     _exercise(_cars, tour, lambda problem: problem.target),
 )

@@ -26,11 +26,11 @@ from npi.evaluation.results import Results, Run, Settings
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim, and how the runs of an experiment bear on it.
+    """A claim, and what the runs of an experiment show about it.
 
     name        such as "C4" for a claim of the paper; a name of its own for a claim of this project
     statement   what is claimed
-    evidence    what the runs given show, in a few short lines; an empty list if they do not bear on the claim
+    evidence    what some runs show about the claim, in a few short lines; an empty list if they show nothing about it
     deviation   where our result or our setting differs from the claim, and why, as far as known
     """
 
@@ -46,10 +46,10 @@ class Experiment:
 
     title       heading on the results page
     claims      the claims it tests
-    runs        the settings of all runs; given True, of the few quick ones
+    runs        the settings of all runs; called with True, those of the few quick ones
     measure     makes one run, given the device and the settings
-    report      the results as Markdown
-    figure      draws them to a PNG file, if there is something to draw
+    report      the runs as Markdown
+    figure      draws the runs to a PNG file; None if there is nothing to draw
     config      hyperparameters that all runs share; stored with them
     revision    raise it when the measurement changes in a way that settings and config do not show
     page        the page that reports it: results for claims of the paper, benchmarks for what this project adds

@@ -10,7 +10,7 @@ from typing import Any
 
 from npi import __version__
 
-COMMIT_VARIABLE = "NPI_COMMIT"
+COMMIT_VARIABLE = "NPI_COMMIT"  # an environment variable: names the commit of sources outside a repository
 
 
 def describe_machine(device: str = "cpu") -> dict[str, Any]:
@@ -44,7 +44,7 @@ def processor() -> str:
 def commit() -> str | None:
     """The git commit of this source tree, with "+" if files were changed since.
 
-    Outside a repository: what NPI_COMMIT says, so that a copy of the sources can name its commit, or None.
+    Outside a repository, such as in a copy of the sources: the value of NPI_COMMIT, or None if it is not set.
     """
     here = Path(__file__).parent
     try:

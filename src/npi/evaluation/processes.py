@@ -24,12 +24,12 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _start_worker() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends a worker at once, without a traceback
     Thread(target=_exit_with_parent, daemon=True).start()
 
 
 def _exit_with_parent() -> None:
-    """Without this, workers of a killed parent would run on."""
+    """End this worker once its parent has ended, even if the parent was killed."""
     parent = parent_process()
     assert parent is not None
     parent.join()

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from npi.errors import BadInput
 from npi.files import write
 
-FORMAT = 2
+FORMAT = 2  # of the file
 Settings: TypeAlias = dict[str, Any]  # what distinguishes the runs of an experiment, as JSON values
 
 
@@ -80,7 +80,7 @@ class Results:
 
 
 def _differences(stored: Any, current: Any, where: str = "") -> Iterator[str]:
-    """Every value that both sides name and that differs. A name on one side only was added or removed since."""
+    """Every value that both sides name and that differs; a name on one side only was added or removed since."""
     if isinstance(stored, dict) and isinstance(current, dict):
         for key in current:
             if key in stored:

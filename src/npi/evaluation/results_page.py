@@ -37,6 +37,8 @@ Brackets after a number of seeds, cars or programs are 95 % Wilson intervals ove
 problems solved by one model are not.
 """
 
+AFTER_THE_PAPER = 1000  # greater than the number of any claim of the paper, such as C10
+
 INTRODUCTIONS = {"results": RESULTS, "benchmarks": BENCHMARKS}
 
 QUICK = """# Quick runs
@@ -161,7 +163,7 @@ def _describe(claim: Claim, quick: bool) -> str:
 
 
 def _overview(layout: Layout, sections: Mapping[str, Section]) -> str:
-    """A table of every claim: the paper's first, in their order."""
+    """A table of every claim: those of the paper first, in the paper's order."""
     rows = [
         (claim.name, claim.statement, _evidence(claim, section.runs, layout.quick), layout.command(name))
         for name, section in sections.items()
@@ -173,13 +175,13 @@ def _overview(layout: Layout, sections: Mapping[str, Section]) -> str:
 
 
 def _evidence(claim: Claim, runs: Sequence[Run], quick: bool) -> str:
-    none = "quick runs do not test it" if quick and runs else "no runs yet"
-    return "<br>".join(claim.evidence(runs) if runs else []) or none
+    nothing = "quick runs do not test it" if quick and runs else "no runs yet"
+    return "<br>".join(claim.evidence(runs) if runs else []) or nothing
 
 
 def _order(claim: str) -> tuple[int, str]:
-    """C2 before C10, and both before claims of other authors."""
-    return (int(claim[1:]), "") if claim[1:].isdigit() else (1000, claim)
+    """The sort key of a claim: C2 before C10, and the paper's claims before all others."""
+    return (int(claim[1:]), "") if claim[1:].isdigit() else (AFTER_THE_PAPER, claim)
 
 
 def _duration(runs: Sequence[Run]) -> str:

@@ -16,9 +16,9 @@ from npi.language.trace import Limits, Trace
 Z_95 = 1.959964  # the 97.5 % quantile of the standard normal distribution: two-sided 95 % intervals
 BATCH = 256  # problems that run together, in one forward pass per step
 EXAMPLES_OF_ERRORS = 3  # problems with wrong answers that a score names
-# A run is stopped after STEP_FACTOR times the steps of the longest run of its teacher, and STEP_MARGIN more: a program
-# that needs so many does not follow its teacher any more.
-STEP_FACTOR, STEP_MARGIN = 2, 100
+# The step limit of a batch of runs: STEP_FACTOR times the steps of the teacher's longest run, plus EXTRA_STEPS for
+# short problems. A run that needs more no longer follows its teacher.
+STEP_FACTOR, EXTRA_STEPS = 2, 100
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Score:
     """How many test problems a decider solves.
 
     size      of the problems; None if they are of several sizes
-    problems  how many
+    problems  how many problems the decider ran
     answers   how many answers are correct
     traces    how many traces equal the teacher's, decision by decision
     runaways  how many runs were stopped by a limit
@@ -64,7 +64,7 @@ def score_frames(
 ) -> Iterator[Score]:
     """Score by traces alone: an answer counts as correct if the trace equals the teacher's.
 
-    `matches_teacher` compares a problem's decisions (`npi.training.metrics.matches_teacher`): one forward pass, no run.
+    `matches_teacher` decides that for a problem; `npi.training.metrics.matches_teacher` does it in one forward pass.
     """
     for size in sizes:
         chosen = task.test_problems(size, problems, seed)
@@ -82,7 +82,7 @@ def score_problems(task: Task, decider: Decider, problems: Sequence[Any], batch:
         expected = [Trace.of(record(task.env.of(problem), task.main)) for problem in part]
         envs = [task.env.of(problem) for problem in part]
         longest = max(len(trace.decisions) for trace in expected)
-        runs = run_batch(envs, task.call, decider, Limits(steps=STEP_FACTOR * longest + STEP_MARGIN))
+        runs = run_batch(envs, task.call, decider, Limits(steps=STEP_FACTOR * longest + EXTRA_STEPS))
         for problem, env, trace, teachers in zip(part, envs, runs, expected, strict=True):
             right = not trace.runaway and task.result(env) == task.answer(problem)
             answers += right

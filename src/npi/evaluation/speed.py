@@ -1,8 +1,8 @@
 """Speed: how long commands, running, training, proofs, teaching and compiled programs take, each beside its target.
 
 A rate depends on the machine and on its other load, so rates are also given as ratios to two references measured in
-the same run. The bare core is the model's forward pass on random input. The plain implementation handles one frame at a
-time: batch size 1, and every recorded frame as often as it occurred.
+the same run. The bare core is the model's forward pass on random input. The plain implementation runs one problem at a
+time, and trains on one recorded frame at a time, repeated frames included. The targets are for two CPU cores.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ BATCH = 256  # problems that run at once, and observations in a forward pass of 
 RUN_DIGITS = 40  # of the additions that measure running and training
 REPEATS = 5  # of a measurement whose median is reported
 FASTEST_OF = 7  # repeats of a measurement of which the fastest is reported, since noise only slows down
-PLAIN_FRAMES, BATCHED_UPDATES = 200, 30  # updates that measure training: a few seconds each
+PLAIN_FRAMES, BATCHED_UPDATES = 200, 30  # updates in the two measurements of training: a few seconds each
 CORE_WARMUP, CORE_PASSES = 10, 40  # forward passes of the bare core
 
 
@@ -62,7 +62,7 @@ class Measurement:
 
     @property
     def met(self) -> bool | None:
-        """Whether the value keeps within its target; None without a target."""
+        """Whether the value meets its target; None without a target."""
         if self.target is None:
             return None
         return self.value >= self.target if self.at_least else self.value < self.target
@@ -79,7 +79,7 @@ class Measurement:
 
 
 def number(value: float) -> str:
-    """Two decimals for small numbers, one for medium ones, none for large ones."""
+    """A number as text, with two decimals below 10, one below 100, and none from there on."""
     return f"{value:,.{2 if value < 10 else 1 if value < 100 else 0}f}"
 
 
@@ -141,15 +141,15 @@ class TeacherForced:
 
 
 def memo_rates(task: Task, plain: float) -> Iterator[Measurement]:
-    """Memoised running of the shipped model, after 256 additions of 1,000 digits have filled the memo."""
+    """Memoised running of the shipped model, after BATCH additions of 1,000 digits have filled the memo."""
     memo = Memo(NeuralDecider(load_model(), task.env))
     run_batch([task.env.of(task.sample(Random(seed), 1000)) for seed in range(BATCH)], task.call, memo)
-    found = []
+    measured = []
     for seed in range(REPEATS):
         env = task.env.of(task.sample(Random(100 + seed), 10_000))
         trace, took = timed(lambda env=env: run_program(env, task.call, memo))
-        found.append(len(trace.decisions) / took)
-    rate = median(found)
+        measured.append(len(trace.decisions) / took)
+    rate = median(measured)
     yield Measurement("memoised running, memo filled, one core", rate, "steps/s", 500_000, at_least=True)
     yield Measurement("- to neural running of one problem", rate / plain, "x")
     problem = task.sample(Random(7), 100_000)
@@ -160,7 +160,7 @@ def memo_rates(task: Task, plain: float) -> Iterator[Measurement]:
 
 
 def training_rates(trainer: Trainer, frames: Sequence[Frame]) -> Iterator[Measurement]:
-    """Updates on batches, and on one recorded frame at a time."""
+    """Training on batches, and on one recorded frame at a time."""
     plain = plain_training_rate(trainer, frames)
     yield Measurement("training, one frame at a time (plain)", plain, "steps/s")
     lengths: list[int] = []
@@ -180,12 +180,12 @@ def training_rates(trainer: Trainer, frames: Sequence[Frame]) -> Iterator[Measur
 
 
 def plain_training_rate(trainer: Trainer, frames: Sequence[Frame]) -> float:
-    """Steps per second of training on one frame at a time, on as many frames as were recorded."""
+    """Steps per second of training on one recorded frame at a time, repeated frames included."""
     env = trainer.dataset.envs[0]
     everything = FrameDataset([(env, frame) for frame in frames], trainer.dataset.programs)
     optimizer = torch.optim.Adam(trainer.model.parameters(), 1e-4)
 
-    def encode_images(env: str, which: torch.Tensor) -> torch.Tensor:
+    def encode_images(env: str, images: torch.Tensor) -> torch.Tensor:
         raise AssertionError(f"{env} shows no images")
 
     def update(frame: int) -> int:
@@ -224,11 +224,12 @@ def running_rate(task: Task, problems: Sequence[Any], decider: TeacherForced) ->
     return sum(len(trace.decisions) for trace in traces) / took
 
 
+# Targets of `learning`, by task and teacher.
 TARGET_SECONDS = {("addition", "loop"): 120, ("addition", "recursive"): 120, ("sorting", "recursive"): 30}
 
 
 def learning(task: str, teacher: str) -> Iterator[Measurement]:
-    """Training from scratch, seed 0, until every distinct frame is right; recording the teacher comes before it."""
+    """Training from scratch, seed 0, until every distinct frame is right, and before it, recording the teacher."""
     trainer, recording = timed(lambda: make_trainer([tasks.find(task, teacher)], seed=0))
     yield Measurement(f"{task}, {teacher}: recording the teacher", recording, "s")
 
@@ -241,7 +242,7 @@ def learning(task: str, teacher: str) -> Iterator[Measurement]:
 
 
 def proving(task: str, target: float | None = None) -> Iterator[Measurement]:
-    """The proof of the shipped model."""
+    """The proof that the shipped model runs a task as its teacher does."""
     outcome = verify(task, device="cpu")
     if not isinstance(outcome, Proof):
         raise WrongAnswer(f"the shipped model is not proved on {task}")
@@ -250,7 +251,7 @@ def proving(task: str, target: float | None = None) -> Iterator[Measurement]:
 
 
 def teaching() -> Iterator[Measurement]:
-    """Two new memory rows for the shipped model, MAX and RJMP."""
+    """Teaching the shipped model two programs, MAX and RJMP."""
     model, task = load_model(), tasks.find("maximum")
     result, took = timed(lambda: teach_task(model, task))
     if not result.learned:
@@ -278,7 +279,9 @@ def compiled() -> Iterator[Measurement]:
         took = seconds(lambda env=env, table=table, call=task.call: table.run(env, call))
         check_answer(task, env, problem)
         yield Measurement(f"compiled {name}, {size:,} {unit}", took, "s")
-        problems = [sample(Random(seed), 100) for seed in range(1, 51)]  # short: Python's recursion is limited
+        problems = [
+            sample(Random(seed), 100) for seed in range(1, 51)
+        ]  # short, since the teacher in plain Python is recursive
         plain = fastest(task.main, task, problems)
         ratio = plain / fastest(lambda env, table=table, call=task.call: table.run(env, call), task, problems)
         yield Measurement(f"compiled {name}, speed to its teacher in plain Python", ratio, "x", 1, at_least=True)
@@ -306,7 +309,7 @@ def check_answer(task: Task, env: Any, problem: Any) -> None:
 
 
 def fastest(job: Callable[[Any], object], task: Task, problems: Sequence[Any]) -> float:
-    """The seconds in which a job is done on all problems, in the fastest repeat."""
+    """The seconds that a job takes on all problems together, in the fastest repeat."""
 
     def all_of_them() -> None:
         for problem in problems:
@@ -316,15 +319,18 @@ def fastest(job: Callable[[Any], object], task: Task, problems: Sequence[Any]) -
 
 
 def seconds(job: Callable[[], object]) -> float:
+    """How long a job takes."""
     return timed(job)[1]
 
 
 def timed(job: Callable[[], Any]) -> tuple[Any, float]:
+    """The result of a job, and how many seconds it takes."""
     began = time.perf_counter()
     result = job()
     return result, time.perf_counter() - began
 
 
+# Each part of the speed experiment is one run.
 PARTS: Mapping[str, Callable[..., Iterator[Measurement]]] = {
     "startup": startup,
     "rates": rates,

@@ -18,11 +18,10 @@ from npi.training.program_sampler import ProgramSampler
 from npi.training.row_trainer import TeachConfig, TeachingSet, count_wrong_frames, train_rows
 from npi.training.teach import teach_task
 
-# 4,000 states were too few to demonstrate a random program (docs/LOG.md).
-TEACHING_STARTS = 16000  # random states from which a random program is demonstrated
+TEACHING_STARTS = 16000  # random states from which a random program is demonstrated; 4,000 were too few (docs/LOG.md)
 TEST_STARTS = 1000  # other random states, from which it is tested
-TEST_PROBLEMS = 50  # on which an exercise is tested, or slightly more: equally many of each size
-PROGRAMS_AT_ONCE = 50  # random programs taught side by side, as many as fit into little memory
+TEST_PROBLEMS = 50  # on which an exercise is tested, rounded up to equally many of each size
+PROGRAMS_AT_ONCE = 50  # random programs taught side by side; more need more memory
 
 
 @dataclass(frozen=True)
@@ -30,9 +29,10 @@ class Attempt:
     """One program taught to a model by memory rows.
 
     frames, wrong  frames it was taught with, and how many of them are wrong in the end
-    right_on_tests whether it was also right in every test: no frame or no trace is wrong
-    test_frames    distinct test frames of a random program, and `unseen_frames`, those of them that were not taught;
-                   None for an exercise, which is tested on problems
+    right_on_tests whether all taught frames are right, and all tests: frames of a random program, traces of an exercise
+    test_frames    how many distinct frames a random program was tested on; None for an exercise, which is tested on
+                   problems
+    unseen_frames  how many of the test frames it was not taught with
     """
 
     program: str
@@ -50,8 +50,8 @@ def teach_random_programs(
 ) -> Iterator[Attempt]:
     """Teach random programs on a task's environment, each on its own, several side by side.
 
-    Programs are numbered; `start` is the number of the first, a multiple of PROGRAMS_AT_ONCE. A program depends on its
-    number and the seed alone.
+    Programs are numbered; `start` is the number of the first, a multiple of PROGRAMS_AT_ONCE. A program depends only on
+    its number and the seed.
     """
     sampler = ProgramSampler(task, f"unseen {seed}")
     for index in range(start):
@@ -94,7 +94,7 @@ def teach_exercises(
         result = teach_task(model, task, (), config, seed)
         seconds = time.perf_counter() - began
         sizes = task.sizes[: max(1, len(task.sizes) // 2)]  # the smaller half: large problems take long to record
-        each = -(-TEST_PROBLEMS // len(sizes))
+        each = -(-TEST_PROBLEMS // len(sizes))  # rounded up
         problems = [problem for size in sizes for problem in task.test_problems(size, each, seed)]
         right = result.learned and all(matches_teacher(result.model, task, problem) for problem in problems)
         yield Attempt(task.name, task.env.__name__, result.frames, result.wrong, right, seconds)
