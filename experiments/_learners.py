@@ -1,4 +1,4 @@
-"""Shared by several experiments: train NPI on traces and baselines on answers, score both by length."""
+"""Shared by the experiments: train NPI on traces and baselines on answers, and score both by length."""
 
 from __future__ import annotations
 
@@ -26,12 +26,14 @@ from npi.training.metrics import matches_teacher
 from npi.training.trainer import make_trainer
 
 VALIDATION_PROBLEMS = 256  # a baseline keeps the weights that are best on these
+EVALUATIONS = 20  # of a baseline on the validation problems, while it trains
+GIVE_UP_AFTER = 2  # lengths in a row without a correct answer: longer problems count as wrong
 BASELINE_CONFIG = {
     "batch_size": FitConfig.batch_size,
     "grad_clip": FitConfig.grad_clip,
     "validation_problems": VALIDATION_PROBLEMS,
 }
-# The published numbers of traces from which others have proved the same programs: sizes, and traces of each size.
+# From how many traces others have published a proof of the same program. By task: sizes, and traces of each size.
 PUBLISHED_TRACES = {
     "addition": ((1, 2, 3), 66),
     "sorting": ((2,), 100),
@@ -42,17 +44,19 @@ PUBLISHED_TRACES = {
 
 
 def npi_task(name: str, teacher: str, sizes: Sequence[int], examples: int) -> Task:
+    """A built-in task with other training sizes and number of examples of each."""
     return replace(tasks.find(name, teacher), sizes=tuple(sizes), examples=examples)
 
 
 def learn_npi(task: Task, seed: int, config: TrainConfig = FAST) -> tuple[NPI, dict[str, Any]]:
-    """Train NPI on a task's traces until every frame is right. Returns the model and the training record."""
-    training = make_trainer([task], config, seed)
-    first = None
-    for metrics in training.run():
-        if metrics.learned and first is None:
-            first = metrics.update
-    return training.ema_model, {"learned": training.learned, "updates_to_learn": first, "frames": len(training.dataset)}
+    """Train NPI on a task's traces until every frame is right. Returns the model, and numbers about its training."""
+    trainer = make_trainer([task], config, seed)
+    learned_at = None
+    for metrics in trainer.run():
+        if metrics.learned and learned_at is None:
+            learned_at = metrics.update
+    numbers = {"learned": trainer.learned, "updates_to_learn": learned_at, "frames": len(trainer.dataset)}
+    return trainer.ema_model, numbers
 
 
 def learn_until_proved(task: Task, seed: int) -> tuple[NPI, list[Comparison]]:
@@ -69,12 +73,16 @@ def learn_until_proved(task: Task, seed: int) -> tuple[NPI, list[Comparison]]:
 
 
 def shipped() -> dict[str, Any]:
-    """The hash of the shipped model: its results do not hold for another model."""
+    """The hash of the shipped model, as part of an experiment's config: its runs do not hold for another model."""
     return {"model": hashlib.sha256((DEFAULT_MODEL / "model.safetensors").read_bytes()).hexdigest()}
 
 
 def any_digits(rng: Random, size: int) -> tuple[int, ...]:
-    """A random array. Half of the arrays that `npi train` uses have few distinct digits; a few of those show little."""
+    """A random array of any digits.
+
+    Half of the arrays that `npi train` uses have few distinct digits. With only a few training arrays, these would
+    leave out most pairs of digits.
+    """
     return tuple(rng.choices(DIGITS, k=size))
 
 
@@ -90,7 +98,7 @@ def score_npi(
     """How many problems of each length NPI solves.
 
     Problems longer than `run_up_to` are not run. Instead, the model decides every step of the teacher's run in one
-    batch, and the problem counts as correct if all decisions equal the teacher's. This can only undercount: another
+    batch, and the problem counts as correct if all decisions equal the teacher's. This can only undercount: a different
     trace may give the correct answer too.
     """
     decider = Memo(NeuralDecider(model, task.env))
@@ -104,7 +112,7 @@ def score_npi(
 
 
 def settings_of(baseline: str) -> dict[str, float]:
-    """The hyperparameters of a baseline, which are settings of its runs."""
+    """The hyperparameters of a baseline, as settings of its runs."""
     known = BASELINES[baseline]
     return {"learning_rate": known.learning_rate, "weight_decay": known.weight_decay}
 
@@ -119,8 +127,8 @@ def learn_baseline(
     validation = [baseline.layout(task.sample(rng, rng.choice(task.sizes))) for _ in range(VALIDATION_PROBLEMS)]
     torch.manual_seed(seed)
     network = baseline.network().to(device)
-    evaluations = 20
-    config = FitConfig(updates, learning_rate, weight_decay=weight_decay, eval_every=max(1, updates // evaluations))
+    eval_every = max(1, updates // EVALUATIONS)
+    config = FitConfig(updates, learning_rate, weight_decay=weight_decay, eval_every=eval_every)
     accuracy = 0.0
     for progress in fit(network, examples, validation, config, seed):
         accuracy = progress.validation_accuracy
@@ -130,12 +138,12 @@ def learn_baseline(
 def score_baseline(
     network: Network, baseline: Baseline, task: Task, lengths: Sequence[int], count: int, at_once: int = 256
 ) -> Iterator[dict[str, int]]:
-    """The same for a baseline. After two lengths in a row without a correct answer, longer ones are not tried."""
+    """How many problems of each length a baseline solves; after GIVE_UP_AFTER lengths without one, it stops."""
     failed = 0
     for length in lengths:
         examples = [baseline.layout(problem) for problem in problems_of(task, length, count)]
         solved = sum(correct(network, examples, at_once))
         yield {"length": length, "problems": count, "correct": solved}
         failed = 0 if solved else failed + 1
-        if failed == 2:
+        if failed == GIVE_UP_AFTER:
             return

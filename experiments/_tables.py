@@ -17,11 +17,13 @@ MARKS = "os^Dv*"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in lines)
 
 
 def by(runs: Iterable[Run], kind: Callable[[Run], Kind]) -> dict[Kind, list[Run]]:
+    """Runs in groups of the same kind."""
     groups: dict[Kind, list[Run]] = defaultdict(list)
     for run in runs:
         groups[kind(run)].append(run)
@@ -29,7 +31,7 @@ def by(runs: Iterable[Run], kind: Callable[[Run], Kind]) -> dict[Kind, list[Run]
 
 
 def accuracies(runs: Sequence[Run]) -> dict[int, list[float]]:
-    """The accuracy of each run at each length; 0 where it was not tried."""
+    """By length, the accuracy of each run; 0 at lengths that a run did not try because it failed at shorter ones."""
     found: dict[int, list[float]] = defaultdict(list)
     for run in runs:
         tried = {score["length"]: score["correct"] / score["problems"] for score in run.result["scores"]}
@@ -46,12 +48,13 @@ def percent(values: Sequence[float]) -> str:
 
 
 def _short(fraction: float) -> str:
+    """A fraction in percent, with one decimal if it is not 0."""
     text = f"{100 * fraction:.1f}"
     return text.removesuffix(".0")
 
 
 def with_interval(correct: int, problems: int) -> str:
-    """A fraction with its 95 % interval."""
+    """A fraction in percent, with its 95 % interval."""
     low, high = interval(correct, problems)
     return f"{_short(correct / problems)} % ({100 * low:.1f} to {100 * high:.1f}) of {problems:,}"
 
@@ -63,7 +66,7 @@ def independent(successes: int, trials: int) -> str:
 
 
 def over_seeds(runs: Sequence[Run], length: int) -> str:
-    """The accuracy over the problems of all seeds at a length, with its interval."""
+    """The accuracy at a length over the problems of all seeds together, with its 95 % interval."""
     problems = runs[0].result["scores"][0]["problems"]
     correct = round(sum(accuracies(runs)[length]) * problems)
     return f"{with_interval(correct, problems * len(runs))}, {len(runs)} seed{'s' * (len(runs) > 1)}"
@@ -94,14 +97,22 @@ def by_length(groups: Mapping[str, Sequence[Run]]) -> str:
 def draw_lines(
     path: Path,
     lines: Mapping[str, Mapping[int, Sequence[float]]],
-    across: str,
-    up: str = "correct answers, %",
-    trained: tuple[float, str] | None = None,
+    x_label: str,
+    y_label: str = "correct answers, %",
+    marked: tuple[float, str] | None = None,
     scale: float = 100,
-    logarithmic: bool = False,
+    log_log: bool = False,
     ticks: Sequence[int] = (),
 ) -> None:
-    """A line through the means of each learner, with a band from its lowest to its highest seed."""
+    """A line through the means of each learner, with a band from its lowest to its highest seed.
+
+    path     the PNG file to write
+    lines    the name of a learner -> x, on a logarithmic axis -> a value for each seed
+    marked   an x at which to draw a vertical line, and its label
+    scale    values are multiplied by it: 100 shows fractions as percentages
+    log_log  whether the y axis is logarithmic too
+    ticks    the labelled x; by default, all x
+    """
     import matplotlib
 
     matplotlib.use("Agg")
@@ -113,35 +124,35 @@ def draw_lines(
         x = list(points)
         middle, low, high = ([scale * of(points[at]) for at in x] for of in (mean, min, max))
         colour = COLOURS[index % len(COLOURS)]
-        # lines that would overlap are drawn two points apart
+        # Lines are drawn two points apart, so that equal ones do not hide each other.
         aside = ScaledTranslation(0, (len(lines) - 1 - 2 * index) / 72, figure.dpi_scale_trans)
         where = axes.transData + aside
         mark = MARKS[index % len(MARKS)]
         axes.plot(x, middle, color=colour, marker=mark, markersize=4, label=name, transform=where)
         axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    if trained is not None:
-        axes.axvline(trained[0], color="black", linewidth=0.8, linestyle=":")
+    if marked is not None:
+        axes.axvline(marked[0], color="black", linewidth=0.8, linestyle=":")
         axes.annotate(
-            trained[1], (trained[0], 0.75), xycoords=("data", "axes fraction"), rotation=90,
+            marked[1], (marked[0], 0.75), xycoords=("data", "axes fraction"), rotation=90,
             xytext=(-10, 0), textcoords="offset points", fontsize=9, va="center",
         )  # fmt: skip
-    axes.set_xscale("log", base=2 if logarithmic else 10)
-    if logarithmic:
+    axes.set_xscale("log", base=2 if log_log else 10)
+    if log_log:
         axes.set_yscale("log")
     elif scale == 100:
         axes.set_ylim(-3, 103)
-    places = ticks or sorted({x for points in lines.values() for x in points})
-    axes.set_xticks(places, [f"{x:,}" for x in places])
+    labelled = ticks or sorted({x for points in lines.values() for x in points})
+    axes.set_xticks(labelled, [f"{x:,}" for x in labelled])
     axes.minorticks_off()
-    axes.set_xlabel(across)
-    axes.set_ylabel(up)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False, loc="best")
     figure.savefig(path, metadata={"Software": None})
     pyplot.close(figure)
 
 
-def seeds(count: int, kinds: Iterable[dict[str, Any]], first: int = 0) -> list[dict[str, Any]]:
-    """Every setting with every seed, ordered by seed."""
+def with_seeds(count: int, kinds: Iterable[dict[str, Any]], first: int = 0) -> list[dict[str, Any]]:
+    """Every kind of run with every seed: the settings of all runs, ordered by seed. `first` is the first seed."""
     kinds = list(kinds)
     return [{**kind, "seed": seed} for seed in range(first, first + count) for kind in kinds]

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from _learners import npi_task
-from _tables import by, independent, seeds, table
+from _tables import by, independent, table, with_seeds
 
 from npi import tasks
 from npi.evaluation.experiment import Claim, Experiment
@@ -20,14 +20,14 @@ from npi.network.neural_decider import NeuralDecider
 from npi.training.config import FAST
 from npi.training.trainer import make_trainer
 
-# By task and teacher: sizes tested, and problems of each. Few of the large ones: sorting n elements takes n^2 steps.
+# By task and teacher: sizes, and test problems of each. Few large arrays, since sorting n elements takes n^2 steps.
 TESTS = {
     ("addition", "loop"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
     ("addition", "recursive"): [(1, 100), (10, 100), (100, 100), (1000, 100), (3000, 100)],
     ("sorting", "loop"): [(1, 20), (2, 100), (20, 100), (60, 100), (100, 20)],
     ("sorting", "recursive"): [(1, 20), (2, 100), (20, 100), (60, 100), (200, 10)],
 }
-LONGEST = 20  # size of the longest training problems, as in the paper
+LONGEST = 20  # size of the largest training problems, as in the paper
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -37,22 +37,22 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         {"task": task, "teacher": teacher, "longest": LONGEST, "tests": [list(test) for test in tests]}
         for (task, teacher), tests in TESTS.items()
     )
-    return seeds(10, kinds)
+    return with_seeds(10, kinds)
 
 
 def measure(device: str, task: str, teacher: str, longest: int, tests: list[list[int]], seed: int) -> dict[str, Any]:
     known = npi_task(task, teacher, range(1, longest + 1), tasks.find(task).examples)
     began = time.perf_counter()
-    training = make_trainer([known], FAST, seed)
+    trainer = make_trainer([known], FAST, seed)
     recorded = time.perf_counter()
     seconds_to_learn = updates_to_learn = None
-    for metrics in training.run():
+    for metrics in trainer.run():
         if metrics.learned and updates_to_learn is None:
             seconds_to_learn, updates_to_learn = round(time.perf_counter() - recorded, 2), metrics.update
-    decider = Memo(NeuralDecider(training.ema_model, known.env))
+    decider = Memo(NeuralDecider(trainer.ema_model, known.env))
     scores = [score for size, problems in tests for score in score_sizes(known, decider, [size], problems)]
     return {
-        "frames": len(training.dataset),
+        "frames": len(trainer.dataset),
         "recording_seconds": round(recorded - began, 2),
         "seconds_to_learn": seconds_to_learn,
         "updates_to_learn": updates_to_learn,
@@ -74,17 +74,18 @@ def failing_seeds(group: Sequence[Run], index: int) -> list[int]:
 
 
 def not_learned(group: Sequence[Run]) -> list[int]:
+    """The seeds that do not learn all frames."""
     return sorted(run.settings["seed"] for run in group if run.result["updates_to_learn"] is None)
 
 
 def all_but(group: Sequence[Run], failing: Sequence[int]) -> str:
-    """How many seeds succeed, with the interval, and which do not."""
-    but = f", not seed{'s' * (len(failing) > 1)} {', '.join(map(str, failing))}" if failing else ""
-    return independent(len(group) - len(failing), len(group)) + but
+    """How many seeds succeed, with the 95 % interval, and which do not."""
+    exceptions = f", not seed{'s' * (len(failing) > 1)} {', '.join(map(str, failing))}" if failing else ""
+    return independent(len(group) - len(failing), len(group)) + exceptions
 
 
 def spread(values: Sequence[float | None]) -> str:
-    """Median and range of the known values, and how many are not known, since their run did not get there."""
+    """Median and range of the values; None counts as never reached."""
     known = sorted(value for value in values if value is not None)
     if not known:
         return "never"
@@ -119,6 +120,7 @@ def report(made: Sequence[Run]) -> str:
 
 
 def tested(made: Sequence[Run]) -> Iterator[list[object]]:
+    """A row for each task, teacher and size."""
     for kind, group in kinds_of(made).items():
         for index, score in enumerate(group[0].result["scores"]):
             answers = sum(run.result["scores"][index]["answers"] for run in group)

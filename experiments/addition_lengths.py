@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from _learners import BASELINE_CONFIG, learn_baseline, learn_npi, npi_task, score_baseline, score_npi, settings_of
-from _tables import accuracies, by, by_length, draw_lines, over_seeds, percent, seeds, test_counts
+from _tables import accuracies, by, by_length, draw_lines, over_seeds, percent, test_counts, with_seeds
 
 from npi.evaluation.baselines import BASELINES
 from npi.evaluation.experiment import Claim, Experiment
@@ -24,7 +24,7 @@ NAMES = {
     "transformer": "transformer",
 }
 LENGTHS = (1, 2, 3, 5, 10, 15, 20, 25, 30, 50, 100, 200, 500, 1000, 2000, 3000, 10_000)
-# the lengths of the overview table, by learner and examples per length
+# The lengths reported for the claims, by learner and number of examples of each training length.
 NPI_LENGTHS = {("loop", 32): (3000, 10_000), ("recursive", 32): (3000, 10_000)}
 BASELINE_LENGTHS = {
     ("s2s-easy", 64): (2000, 3000, 10_000),
@@ -34,7 +34,7 @@ BASELINE_LENGTHS = {
     ("s2s-plain", 32_000): (2, 3, 20),
     ("transformer", 3200): (20, 25),
 }
-# further runs with more examples: (factor, updates)
+# Further runs of baselines with more examples: (how many times the 32 examples of each length, updates).
 MORE = {
     "s2s-stacked": [(100, 50_000), (1000, 50_000)],
     "s2s-plain": [(100, 50_000), (1000, 50_000)],
@@ -46,7 +46,8 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     if quick:
         few = {"longest": 2, "examples": 8, "lengths": [1, 2], "problems": 20}
         baselines = [{**kind(name), **few, "updates": 20} for name in NAMES if name in BASELINES]
-        return seeds(1, [*baselines, {**kind("recursive"), **few}])
+        return with_seeds(1, [*baselines, {**kind("recursive"), **few}])
+    # As in the paper: 32 examples of each length, and twice as many for s2s-easy.
     rest = {"longest": 20, "lengths": list(LENGTHS)}
     kinds = [{**kind(name), "examples": 64 if name == "s2s-easy" else 32, **rest} for name in NAMES]
     kinds += [
@@ -54,10 +55,11 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         for name, more in MORE.items()
         for times, updates in more
     ]
-    return seeds(3, kinds)
+    return with_seeds(3, kinds)
 
 
 def kind(name: str) -> dict[str, Any]:
+    """The settings of a learner that do not depend on its examples."""
     if name in BASELINES:
         return {"learner": name, **settings_of(name), "updates": 10_000, "problems": 100}
     return {"learner": name, "problems": 20}
@@ -74,17 +76,18 @@ def measure(
     updates: int = 0,
     **tuned: float,
 ) -> dict[str, Any]:
-    known = learner in ("loop", "recursive")
-    task = npi_task("addition", learner if known else "recursive", range(1, longest + 1), examples)
-    if known:
-        model, how = learn_npi(task, seed)
-        return {"scores": list(score_npi(model, task, lengths, problems)), **how}
+    is_npi = learner in ("loop", "recursive")
+    task = npi_task("addition", learner if is_npi else "recursive", range(1, longest + 1), examples)
+    if is_npi:
+        model, training = learn_npi(task, seed)
+        return {"scores": list(score_npi(model, task, lengths, problems)), **training}
     network, baseline, accuracy = learn_baseline(learner, task, seed, device, updates, **tuned)
-    scores = score_baseline(network, baseline, task, lengths, problems, at_once=50)
+    scores = score_baseline(network, baseline, task, lengths, problems, at_once=50)  # sums of 10,000 digits need memory
     return {"scores": list(scores), "validation_accuracy": accuracy}
 
 
 def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs of each learner with each number of examples, by the name shown in tables and figures."""
     found = by(made, lambda run: (run.settings["learner"], run.settings["examples"]))
     order = sorted(found, key=lambda kind: (list(NAMES).index(kind[0]), kind[1]))
     return {
@@ -127,7 +130,7 @@ def from_most(made: Sequence[Run]) -> dict[str, list[Run]]:
 def figure(made: Sequence[Run], path: Path) -> None:
     lines = {name: accuracies(group) for name, group in from_most(made).items()}
     ticks = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 10_000)
-    draw_lines(path, lines, "digits of the longer number", trained=(20, "trained up to here"), ticks=ticks)
+    draw_lines(path, lines, "digits of the longer number", marked=(20, "trained up to here"), ticks=ticks)
 
 
 def at(made: Sequence[Run], lengths: Mapping[tuple[str, int], Sequence[int]]) -> list[str]:

@@ -25,15 +25,16 @@ from npi.evaluation.score import interval
 from npi.network.checkpoint import load_model
 from npi.tasks.cars import SELECTION_CARS, TEST_CARS, TRAINING_CARS, CarProblem
 
-MESHES = "NPI_MESHES"
+MESHES = "NPI_MESHES"  # the environment variable with the folder of meshes
 CARS = 56  # of each set of procedural cars
 SETS = {
     "held-out poses": "training cars, held-out poses",
     "selection": "unseen cars used for model selection",
-    "test": "unseen cars, first rendered after it",
+    "test": "unseen cars, first rendered after model selection",
     "meshes": "meshes",
 }
-TARGETS = {"held-out poses": 99.5, "selection": 99, "test": 99, "meshes": 90}  # percent of the trajectories
+# The targets, as percentages of trajectories that end on the target pose.
+TARGETS = {"held-out poses": 99.5, "selection": 99, "test": 99, "meshes": 90}
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -58,9 +59,9 @@ def problems_of(settings: Settings) -> dict[str, list[CarProblem]]:
 
 
 def prepare(missing: Sequence[Settings]) -> Iterator[tuple[int, int]]:
-    """Render the cars, as far as they are there."""
-    there = [settings for settings in missing if settings["set"] != "meshes" or MESHES in os.environ]
-    problems = [problem for settings in there for found in problems_of(settings).values() for problem in found]
+    """Render the cars; meshes only if there is a folder of meshes."""
+    available = [settings for settings in missing if settings["set"] != "meshes" or MESHES in os.environ]
+    problems = [problem for settings in available for found in problems_of(settings).values() for problem in found]
     cars = list(dict.fromkeys(problem.car for problem in problems))
     for done in render_all(cars):
         yield done, len(cars)
@@ -106,13 +107,14 @@ def rows_of(run: Run) -> Iterator[tuple[str, str, dict[str, dict[str, int]]]]:
 
 
 def percent(by_car: Mapping[str, Mapping[str, int]]) -> str:
-    """The trajectories that end on the target, with a 95 % interval over cars."""
+    """The percentage of trajectories that end on the target, with a 95 % interval over cars."""
     fraction = total(by_car, "on_target") / total(by_car, "problems")
     low, high = interval(fraction * len(by_car), len(by_car))
     return f"{100 * fraction:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
 
 
 def total(by_car: Mapping[str, Mapping[str, int]], count: str) -> int:
+    """A count, such as `on_target`, over all cars."""
     return sum(one[count] for one in by_car.values())
 
 
@@ -130,7 +132,15 @@ def report(made: Sequence[Run]) -> str:
         for run in made
         for name, trajectories, by_car in rows_of(run)
     ]
-    head = ["cars", "trajectories", "cars", "number", "end on the target", "cars without an error", "as the teacher"]
+    head = [
+        "set",
+        "kind of trajectory",
+        "cars",
+        "trajectories",
+        "end on the target",
+        "cars without an error",
+        "as the teacher",
+    ]
     parts = [
         "The shipped model turns the camera from every start pose. Brackets are 95 % intervals over cars: the "
         "trajectories around one car are correlated. *As the teacher* counts trajectories with the teacher's call "

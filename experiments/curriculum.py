@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from _learners import learn_npi, npi_task
-from _tables import by, seeds, table
+from _tables import by, table, with_seeds
 
 from npi import tasks
 from npi.evaluation.experiment import Claim, Experiment
@@ -17,6 +17,7 @@ from npi.evaluation.results import Run
 from npi.training.config import FAST
 
 EVAL_EVERY = 25  # updates between two evaluations of all frames
+# The samplers compared, and what each changes in the FAST configuration.
 SAMPLING = {
     "adaptive": {},
     "error only": {"replay_fraction": 0.0},
@@ -31,7 +32,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         return [
             {"task": "sorting", "teacher": "recursive", "sampling": "uniform", "sizes": 3, "updates": 100, "seed": 0}
         ]
-    return seeds(
+    return with_seeds(
         3,
         (
             {"task": name, "teacher": teacher, "sampling": sampling, "sizes": 20, "updates": 1500}

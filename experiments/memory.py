@@ -69,7 +69,7 @@ def saved_bytes(model: NPI, dataset: FrameDataset) -> int:
 
 
 def growth(made: Sequence[Run]) -> str:
-    """The exponent with which the bytes grow between the two greatest lengths."""
+    """How the bytes grow with the length N between the two greatest lengths, as a power of N."""
     if len(made) < 2:
         return ""
     small, large = sorted(made, key=lambda run: run.settings["length"])[-2:]
@@ -99,7 +99,7 @@ def figure(made: Sequence[Run], path: Path) -> None:
         NAMES[what]: {run.settings["length"]: [run.result["bytes"] / 2**20] for run in group}
         for what, group in by(made, lambda run: run.settings["what"]).items()
     }
-    draw_lines(path, lines, "length of the array", "MiB saved for the backward pass", scale=1, logarithmic=True)
+    draw_lines(path, lines, "length of the array", "MiB saved for the backward pass", scale=1, log_log=True)
 
 
 def growth_by_kind(made: Sequence[Run]) -> list[str]:

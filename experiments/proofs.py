@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from _learners import PUBLISHED_TRACES, learn_until_proved, npi_task
-from _tables import by, independent, seeds, table
+from _tables import by, independent, table, with_seeds
 
 from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
@@ -20,7 +20,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         {"task": task, "sizes": list(sizes), "examples": examples}
         for task, (sizes, examples) in PUBLISHED_TRACES.items()
     ]
-    return seeds(1, [kind for kind in kinds if kind["task"] == "bubblesort"]) if quick else seeds(10, kinds)
+    return with_seeds(1, [kind for kind in kinds if kind["task"] == "bubblesort"]) if quick else with_seeds(10, kinds)
 
 
 def measure(device: str, task: str, sizes: list[int], examples: int, seed: int) -> dict[str, Any]:

@@ -7,14 +7,14 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from _learners import PUBLISHED_TRACES, any_digits, learn_npi, learn_until_proved, npi_task, problems_of, score_npi
-from _tables import by, by_length, over_seeds, seeds
+from _tables import by, by_length, over_seeds, with_seeds
 
 from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
 from npi.language.task import Task
 from npi.training.config import FAST
 
-LENGTHS = {
+LENGTHS = {  # of test problems; the last is the longest published
     "addition": (3, 4, 5, 10, 100, 1000, 5000),
     "sorting": (2, 3, 4, 8, 20, 60, 90),
     "bubblesort": (3, 4, 5, 8, 20, 70),
@@ -36,7 +36,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     if quick:
         return [{"task": "quicksort", "learner": "proved", "lengths": [5, 7], "problems": 5, "seed": 0}]
     kinds = [(task, learner) for task in LENGTHS for learner in LEARNERS]
-    return seeds(
+    return with_seeds(
         3,
         ({"task": task, "learner": learner, "lengths": list(LENGTHS[task]), "problems": 30} for task, learner in kinds),
     )
@@ -47,19 +47,22 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
     known = npi_task(task, "loop" if learner == "loop" else "recursive", sizes, examples)
     if task == "sorting":
         known = replace(known, sample=any_digits)
-    how: dict[str, Any] = {"traces": len(sizes) * examples, "sorted_before": sorted_before(known, lengths, problems)}
+    numbers: dict[str, Any] = {
+        "traces": len(sizes) * examples,
+        "sorted_before": sorted_before(known, lengths, problems),
+    }
     if learner == "proved":
         model, attempts = learn_until_proved(known, seed)
-        how |= {
+        numbers |= {
             "proved": bool(attempts) and attempts[-1].proved,
             "rounds": max(0, len(attempts) - 1),
             "histories": attempts[0].histories if attempts else 0,
             "failing": [len(attempt.wrong) + len(attempt.unsure) for attempt in attempts],
         }
     else:
-        model, learned = learn_npi(known, seed)
-        how |= learned
-    return {"scores": list(score_npi(model, known, lengths, problems)), **how}
+        model, training = learn_npi(known, seed)
+        numbers |= training
+    return {"scores": list(score_npi(model, known, lengths, problems)), **numbers}
 
 
 def sorted_before(task: Task, lengths: Sequence[int], count: int) -> list[int]:
@@ -89,14 +92,14 @@ def report(made: Sequence[Run]) -> str:
 
 
 def already_sorted(run: Run) -> str:
-    """The score of a program that does nothing."""
+    """How many test arrays are sorted before the program starts: the score of a program that does nothing."""
     found = zip(run.settings["lengths"], run.result["sorted_before"], strict=False)
     counts = [f"{count} of length {length}" for length, count in found if count]
     return f" Already sorted: {', '.join(counts)}." if counts else ""
 
 
 def rounds_of(proved: Sequence[Run]) -> str:
-    """Repair rounds, and failing histories before the first."""
+    """How many repair rounds the proofs needed, and how many histories failed before the first, in words."""
     rounds = max(run.result["rounds"] for run in proved)
     first = sorted(run.result["failing"][0] for run in proved if run.result["failing"])
     if not first:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from _learners import BASELINE_CONFIG, learn_baseline, learn_npi, npi_task, score_baseline, score_npi, settings_of
-from _tables import accuracies, by, by_length, draw_lines, over_seeds, seeds, test_counts
+from _tables import accuracies, by, by_length, draw_lines, over_seeds, test_counts, with_seeds
 
 from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
@@ -24,14 +24,14 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     if quick:
         kinds = [{"learner": "recursive"}, {**baseline, "updates": 20}]
         few = {"examples": 4, "longest": 3, "lengths": [2, 3], "problems": 4}
-        return seeds(1, ({**kind, **few} for kind in kinds))
+        return with_seeds(1, ({**kind, **few} for kind in kinds))
     rest = {"examples": 64, "longest": 20, "lengths": list(LENGTHS)}
     kinds = [
         {"learner": "loop", "problems": 20},
         {"learner": "recursive", "problems": 20},
         {**baseline, "updates": 10_000, "problems": 200},
     ]
-    return seeds(3, ({**kind, **rest} for kind in kinds))
+    return with_seeds(3, ({**kind, **rest} for kind in kinds))
 
 
 def measure(
@@ -53,9 +53,9 @@ def measure(
             "scores": list(score_baseline(network, baseline, task, lengths, problems)),
             "validation_accuracy": accuracy,
         }
-    model, how = learn_npi(task, seed)
+    model, training = learn_npi(task, seed)
     run_up_to = RUN_UP_TO if learner == "loop" else None
-    return {"scores": list(score_npi(model, task, lengths, problems, run_up_to)), **how}
+    return {"scores": list(score_npi(model, task, lengths, problems, run_up_to)), **training}
 
 
 def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
@@ -78,11 +78,11 @@ def report(made: Sequence[Run]) -> str:
 def figure(made: Sequence[Run], path: Path) -> None:
     lines = {name: accuracies(group) for name, group in groups(made).items()}
     draw_lines(
-        path, lines, "length of the array", trained=(20, "trained up to here"), ticks=(2, 5, 10, 20, 40, 60, 100, 200)
+        path, lines, "length of the array", marked=(20, "trained up to here"), ticks=(2, 5, 10, 20, 40, 60, 100, 200)
     )
 
 
-def reached(made: Sequence[Run]) -> list[str]:
+def accuracy_at_claimed_lengths(made: Sequence[Run]) -> list[str]:
     tried = made[0].settings["lengths"]
     return [
         f"{name}, {length} digits: {over_seeds(runs, length)}"
@@ -99,7 +99,7 @@ EXPERIMENT = Experiment(
             "C3",
             "From the same 1,216 examples NPI sorts up to length 60, where sweeps start to take the wrong number of "
             "steps; the sequence-to-sequence LSTM fails beyond 25.",
-            reached,
+            accuracy_at_claimed_lengths,
             "our NPI's sweeps take the right number of steps well past 60. We have not tested why; it trains until "
             "every frame of its traces is right, and keeps an exponential moving average of the weights.",
         ),

@@ -25,6 +25,7 @@ from npi.training.config import FAST, IMAGES
 from npi.training.teach import teach_task
 from npi.training.trainer import make_trainer
 
+# What each row measures, and the accuracies in the paper's table: one task, three tasks, three tasks and MAX.
 ROWS = {
     "addition": ("addition, 10 digits", (100, 97.0, 97.0)),
     "sorting": ("sorting, length 5", (100, 100, 100)),
@@ -33,6 +34,7 @@ ROWS = {
     "maximum": ("MAX, length 5", (None, None, 100)),
     "maximum 50": ("MAX, length 50", (None, None, None)),
 }
+SIZES = {"addition": 10, "sorting": 5, "maximum": 5}  # where a row does not give its size
 COLUMNS = {"single": "one task", "multi": "three tasks", "max": "and MAX", "rehearsed": "and MAX, rehearsed"}
 
 
@@ -41,12 +43,12 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     if quick:
         return [{"model": "multi", "rows": ["addition", "sorting"], "seed": 0, **count}]
     single = [["cars seen", "cars unseen"], ["addition"], ["sorting"]]
-    both = ["addition", "sorting", "cars seen", "cars unseen"]
+    three_tasks = ["addition", "sorting", "cars seen", "cars unseen"]
     kinds = [("single", rows) for rows in single] + [
-        ("multi", both),
-        ("max", [*both, "maximum"]),
+        ("multi", three_tasks),
+        ("max", [*three_tasks, "maximum"]),
         ("max", ["maximum 50"]),
-        ("rehearsed", [*both, "maximum"]),
+        ("rehearsed", [*three_tasks, "maximum"]),
     ]
     return [{"model": model, "rows": rows, "seed": 0, **count} for model, rows in kinds]
 
@@ -74,27 +76,27 @@ def trained(model: str, task: str, seed: int, device: str) -> NPI:
         return learn_npi(tasks.find(task), seed)[0]
     for _ in cars.prepare():
         pass
-    training = make_trainer([tasks.find("cars")], IMAGES, seed, device)
-    for _ in training.run():
+    trainer = make_trainer([tasks.find("cars")], IMAGES, seed, device)
+    for _ in trainer.run():
         pass
-    return training.ema_model.to("cpu")
+    return trainer.ema_model.to("cpu")
 
 
 def scores(model: NPI, rows: Sequence[str], problems: int, count: int) -> Iterator[tuple[str, list[int]]]:
-    """For each row, how many problems were solved, of how many."""
+    """For each row, how many problems were solved, and how many there were."""
     for row in rows:
         name, *rest = row.split()
         task = tasks.find(name)
         if name == "cars":
-            of = {
+            trajectories = {
                 "seen": held_out_starts(cars.TRAINING_CARS[:count]),
                 "unseen": all_starts([Car(cars.SELECTION_CARS.start + index) for index in range(count)]),
             }[rest[0]]
-            for _ in render_all(list(dict.fromkeys(problem.car for problem in of))):
+            for _ in render_all(list(dict.fromkeys(problem.car for problem in trajectories))):
                 pass
-            score = score_problems(task, NeuralDecider(model, task.env), of)
+            score = score_problems(task, NeuralDecider(model, task.env), trajectories)
         else:
-            size = int(rest[0]) if rest else {"addition": 10}.get(name, 5)
+            size = int(rest[0]) if rest else SIZES[name]
             score = score_problems(task, Memo(NeuralDecider(model, task.env)), task.test_problems(size, problems, 0))
         yield row, [score.answers, score.problems]
 

@@ -32,7 +32,7 @@ from npi.training.row_trainer import TeachConfig
 ENVIRONMENTS = ("addition", "sorting", "cars")
 PROGRAMS = 100  # random programs on each environment
 UPDATES = TeachConfig().updates
-TARGETS = {"addition": 95, "sorting": 95, "cars": 80}  # percent of the random programs
+TARGETS = {"addition": 95, "sorting": 95, "cars": 80}  # percent of the random programs that should be learned
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -71,6 +71,7 @@ def measure(
 
 
 def described(attempt: Attempt) -> dict[str, Any]:
+    """An attempt as JSON values."""
     return {
         "program": attempt.program,
         "environment": attempt.env,
@@ -84,7 +85,7 @@ def described(attempt: Attempt) -> dict[str, Any]:
 
 
 def attempts_of(made: Sequence[Run], programs: str) -> dict[str, list[dict[str, Any]]]:
-    """What became of each program, by task."""
+    """The outcome of each attempt to teach a program, by task."""
     groups = by((run for run in made if run.settings["programs"] == programs), lambda run: run.settings["task"])
     return {task: [attempt for run in group for attempt in run.result["attempts"]] for task, group in groups.items()}
 
@@ -152,10 +153,12 @@ def taught(made: Sequence[Run]) -> list[str]:
         f"{unseen_percent(attempts):.1f} % of their test frames were not taught"
         for task, attempts in random.items()
     ]
-    done = [attempt for attempts in exercise.values() for attempt in attempts]
-    failed = [attempt["program"] for attempt in done if not attempt["right_on_tests"]]
+    of_exercises = [attempt for attempts in exercise.values() for attempt in attempts]
+    failed = [attempt["program"] for attempt in of_exercises if not attempt["right_on_tests"]]
     but = f", not {', '.join(failed)}" if failed else ""
-    return lines + ([f"exercises: {len(done) - len(failed)} of {len(done)}{but}"] if done else [])
+    return lines + (
+        [f"exercises: {len(of_exercises) - len(failed)} of {len(of_exercises)}{but}"] if of_exercises else []
+    )
 
 
 EXPERIMENT = Experiment(

@@ -21,15 +21,17 @@ from npi.language.memo import Memo
 from npi.language.program import ACT
 from npi.network.checkpoint import load_model
 from npi.network.neural_decider import NeuralDecider
-from npi.tasks.cars import CarProblem, CarScene
+from npi.tasks.cars import SELECTION_CARS, CarProblem, CarScene
 
+# (azimuth, elevation) of the first pose of each trajectory; the first is shown around the first unseen car, and so on
 STARTS = ((-60, 45), (45, 0), (-30, 60), (75, 15), (30, 30), (-75, 30))
-FIRST_CAR = 1_000_000
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
     starts = STARTS[:1] if quick else STARTS
-    return [{"car": FIRST_CAR + index, "start": list(start), "seed": 0} for index, start in enumerate(starts)]
+    return [
+        {"car": SELECTION_CARS.start + index, "start": list(start), "seed": 0} for index, start in enumerate(starts)
+    ]
 
 
 def measure(device: str, car: int, start: list[int], seed: int) -> dict[str, Any]:
