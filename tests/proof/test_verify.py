@@ -370,7 +370,7 @@ def test_other_bad_input(npi, tmp_path):
     assert npi("verify", "cars")[0] == 2
     code, _, err = npi("verify", "sorting", "--check", DEFAULT_MODEL / "addition.certificate.json")
     assert code == 2
-    assert "is a certificate of addition, not of sorting: give one of sorting, or say npi verify addition" in err
+    assert "is a certificate of addition, not of sorting: give one of sorting, or run npi verify addition" in err
     (tmp_path / "file").touch()
     code, out, err = npi("verify", "sorting", "--certificate", tmp_path / "file" / "c.json")
     assert (code, out) == (2, "")
