@@ -97,10 +97,8 @@ class Batch(NamedTuple):
         chosen = torch.from_numpy(rows)
         lengths, target_lengths = self.lengths[chosen], self.target_lengths[chosen]
         on_device = chosen.to(self.source.device, non_blocking=True)
-        source, target = (
-            self.source[on_device, : int(lengths.max())],
-            self.target[on_device, : int(target_lengths.max())],
-        )
+        source = self.source[on_device, : int(lengths.max())]
+        target = self.target[on_device, : int(target_lengths.max())]
         return Batch(source, lengths, target_lengths, target)
 
 

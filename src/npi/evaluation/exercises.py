@@ -1,7 +1,7 @@
 """Exercises: small useful programs on the built-in environments, to measure what a trained model can be taught.
 
 Each is a task of its own with an independent answer, so that it can be tested on problems it was not taught with. The
-name of a program is that of its function in capitals, as in the benchmarks.
+benchmarks list them by the names of their main programs.
 """
 
 from __future__ import annotations

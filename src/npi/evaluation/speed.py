@@ -279,9 +279,7 @@ def compiled() -> Iterator[Measurement]:
         took = seconds(lambda env=env, table=table, call=task.call: table.run(env, call))
         check_answer(task, env, problem)
         yield Measurement(f"compiled {name}, {size:,} {unit}", took, "s")
-        problems = [
-            sample(Random(seed), 100) for seed in range(1, 51)
-        ]  # short, since the teacher in plain Python is recursive
+        problems = [sample(Random(seed), 100) for seed in range(1, 51)]  # short, as Python's recursion is limited
         plain = fastest(task.main, task, problems)
         ratio = plain / fastest(lambda env, table=table, call=task.call: table.run(env, call), task, problems)
         yield Measurement(f"compiled {name}, speed to its teacher in plain Python", ratio, "x", 1, at_least=True)

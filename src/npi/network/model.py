@@ -40,9 +40,9 @@ class ModelConfig:
     fusion_width    width of the fusion's hidden layer; if `teachable`, of its output
     teachable       whether new programs can be taught by memory rows. The fusion is then one `MultiplicativeLinear`
                     layer without a second linear layer, and the model stores the mean and principal axes of the
-                    embeddings of practice programs: the prior with which teaching searches for new embeddings
+                    embeddings of practice programs: the prior of the embeddings that teaching searches for
     encoder_width   width of the hidden layer of each `FieldEncoder`
-    image_width     width of the image features of environments without auxiliary labels
+    image_width     width of the image features; with auxiliary labels, of the layer below their probabilities
     """
 
     argument_sizes: tuple[int, ...]

@@ -30,8 +30,8 @@ class TrainConfig:
     curriculum_uniform      fraction of the samples in which all programs are equally likely instead
     replay_fraction         frames wrong at the last evaluation, added to each batch, as a fraction of its size
     eval_every, eval_frames how often, in updates, error rates are estimated, and on how many frames of each program
-    updates_after_learned   updates on uniformly sampled frames once every frame is right; they widen the margins of the
-                            decisions and improve generalisation
+    updates_after_learned   updates on uniformly sampled frames once every frame is right; they widen the margins of
+                            the decisions (`npi.network.decision.margin`) and improve generalisation
     image_accuracy_goal     fraction of each program's frames with images that must be right for a model to count as
                             learned; of the frames without images, all must be
     auxiliary_loss_weight   weight of the auxiliary loss on image labels

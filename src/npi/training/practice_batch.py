@@ -39,9 +39,7 @@ from npi.training.practice_program import (
 
 # Chosen by experiment (docs/LOG.md).
 ROLLOUT_PROBABILITY = 0.5  # that a frame has the instructions of its rollout
-COPYING_PROBABILITY = (
-    0.2  # that any other instruction is sampled among those that copy an argument: the slowest to learn
-)
+COPYING_PROBABILITY = 0.2  # that any other instruction is one that copies an argument, the slowest to learn
 CONDITION_CANDIDATES = 8  # conditions tried for a program, to find one that selects the branch that a coin toss chose
 
 SECTIONS = 3
@@ -161,7 +159,7 @@ def sample_programs(source: RolloutTensors, count: int, generator: torch.Generat
     prefix = torch.where(branches, chance(PREFIX_PROBABILITY).long(), 1 + below(MAX_INSTRUCTIONS))
     else_length = torch.tensor(ELSE_LENGTHS, device=device)[below(len(ELSE_LENGTHS))]
     lengths = torch.stack([prefix, (1 + below(MAX_BRANCH_INSTRUCTIONS)) * branches, else_length * branches], 1)
-    call_of_itself = len(source.instructions.program) - 1
+    call_of_itself = len(source.instructions.program) - 1  # the index of the last instruction; see RolloutTensors
     instructions = below(call_of_itself, count, SECTIONS, MAX_INSTRUCTIONS)
     if len(source.copying):
         copying = chance(COPYING_PROBABILITY, *instructions.shape)
@@ -176,19 +174,20 @@ def sample_programs(source: RolloutTensors, count: int, generator: torch.Generat
 
     condition_count = torch.where(branches, 1 + chance(TWO_CONDITIONS_PROBABILITY).long(), 0)
     candidates = below(len(source.conditions.field), count, CONDITION_CANDIDATES, MAX_CONDITIONS)
+    # Take the first candidate whose conditions hold, or the first that does not, as a coin toss decides.
     held = source.conditions.hold(candidates.flatten(1), source.observations[rollout, prefix]).view_as(candidates)
     held = held[..., 0] & (held[..., 1] | (condition_count < 2)[:, None])
     chosen = (held == chance(0.5)[:, None]).long().argmax(1, keepdim=True)
     branch = torch.where(held.gather(1, chosen)[:, 0], THEN, ELSE)
 
     # A program with the instructions of its rollout: the first become its prefix, the next the branch that is taken.
-    as_rolled_out = chance(ROLLOUT_PROBABILITY)[:, None]
-    rolled_out = rollout[:, None] * MAX_INSTRUCTIONS + index
-    in_prefix = as_rolled_out & (index < prefix[:, None])
-    instructions[:, PREFIX] = torch.where(in_prefix, rolled_out, instructions[:, PREFIX])
+    uses_rollout = chance(ROLLOUT_PROBABILITY)[:, None]
+    of_rollout = rollout[:, None] * MAX_INSTRUCTIONS + index
+    in_prefix = uses_rollout & (index < prefix[:, None])
+    instructions[:, PREFIX] = torch.where(in_prefix, of_rollout, instructions[:, PREFIX])
     for section in (THEN, ELSE):
-        taken = as_rolled_out & (branch == section)[:, None] & (index < lengths[:, section, None])
-        instructions[:, section] = torch.where(taken, rolled_out + prefix[:, None], instructions[:, section])
+        taken = uses_rollout & (branch == section)[:, None] & (index < lengths[:, section, None])
+        instructions[:, section] = torch.where(taken, of_rollout + prefix[:, None], instructions[:, section])
     conditions = candidates.gather(1, chosen[..., None].expand(-1, 1, MAX_CONDITIONS))[:, 0]
     return PracticeBatch(source, rollout, instructions, counts, conditions, condition_count, branch)
 

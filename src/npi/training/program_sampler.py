@@ -60,9 +60,7 @@ MAX_DEPTH = 60  # nested calls of a program by itself; a deeper recursion counts
 TRIAL_STARTS = 12  # start states from which a new program is tried
 MIN_RETURN_FRACTION = 0.8  # fraction of these from which it must return
 
-ROLLOUTS_PER_SAMPLER = (
-    500  # after which a new sampler, with other problems, takes over; processes work on so many at once
-)
+ROLLOUTS_PER_SAMPLER = 500  # then a new sampler follows, with other problems; also the unit of work of a process
 
 
 class TooDeep(Exception):

@@ -47,8 +47,8 @@ class TeachConfig:
     noise                  standard deviation of the noise added to embeddings at each update
     prior_weight           weight of the squared distance of embeddings from the prior's mean, in units of the prior
     ema_decay              decay of the exponential moving average of the rows, which is what is evaluated and kept
-    updates_after_learned  updates once every frame is right, with steps that follow a half cosine to 0; they raise the
-                           margins, so that rows are right on more than the frames they were trained on
+    updates_after_learned  updates once every frame is right, with steps that follow a half cosine to 0; they
+                           widen the margins, so that rows are right on more than the frames they were trained on
     eval_every             how often, in updates, all frames are evaluated
     """
 
