@@ -57,7 +57,7 @@ def measure(device: str, task: str, learner: str, lengths: list[int], problems: 
             "proved": bool(attempts) and attempts[-1].proved,
             "rounds": max(0, len(attempts) - 1),
             "histories": attempts[0].histories if attempts else 0,
-            "failing": [len(attempt.wrong) + len(attempt.unsure) for attempt in attempts],
+            "failing": [len(attempt.wrong_nodes) + len(attempt.unsure_nodes) for attempt in attempts],
         }
     else:
         model, training = learn_npi(known, seed)

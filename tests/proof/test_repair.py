@@ -33,10 +33,10 @@ def attempts(training: Trainer, verifier: Verifier) -> list[Comparison]:
 def test_failing_histories_are_learned_until_none_fails(verifier):
     training = make_trainer([FEW], QUICK)
     found = attempts(training, verifier)
-    assert found[0].wrong, "a proof at the first attempt leaves nothing to repair"
+    assert found[0].wrong_nodes, "a proof at the first attempt leaves nothing to repair"
     assert found[-1].proved
     assert training.repair_round == len(found) - 1
-    assert len(training.failing_histories["bubblesort"]) >= len(found[0].wrong)
+    assert len(training.failing_histories["bubblesort"]) >= len(found[0].wrong_nodes)
     again = verifier.compare(training.ema_model)["bubblesort"]
     assert again.proved
 

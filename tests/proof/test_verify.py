@@ -88,7 +88,7 @@ def test_every_planted_fault_is_found(explore, shipped, name):
         changed.decision = list(histories.decision)
         changed.decision[node] = rng.choice([decision for decision in decisions if decision != right])
         only = _branch(changed, node)
-        assert compare_histories(shipped, task, only).wrong == (len(only) - 1,)
+        assert compare_histories(shipped, task, only).wrong_nodes == (len(only) - 1,)
 
 
 class TableNetwork(NPI):
@@ -129,7 +129,7 @@ def test_every_fault_planted_in_decisions_is_found(explore, name):
     faults = [(node, wrong) for node in sorted(reached) for wrong in decisions if wrong != histories.decision[node]]
     for node, wrong in rng.sample(faults, 200):
         network.decision[node] = wrong
-        assert compare_histories(network, task, histories).wrong == (node,)
+        assert compare_histories(network, task, histories).wrong_nodes == (node,)
         network.decision[node] = histories.decision[node]
 
 
@@ -151,7 +151,7 @@ def test_a_network_that_is_wrong_somewhere_has_a_counterexample(explore, shipped
         rows[[3, 8]] = rows[[8, 3]]  # it confuses 3 and 8 under pointer 1
     result = compare_histories(model, task, explore("sorting").histories)
     assert not result.proved
-    found = counterexample(task, explore("sorting").histories, result.wrong)
+    found = counterexample(task, explore("sorting").histories, result.wrong_nodes)
     assert found is not None
     (trace,) = run_batch([task.env.of(found.problem)], task.call, NeuralDecider(model, task.env), Limits(5_000))
     assert trace != Trace.of(record(task.env.of(found.problem), task.main))

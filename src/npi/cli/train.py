@@ -129,15 +129,16 @@ class _Watch:
             print(f"{report.done:,} distinct frames of {programs} programs; {where}", file=sys.stderr)
 
     def print_proof(self, name: str, comparison: Any) -> None:
-        failing = len(comparison.wrong) + len(comparison.unsure)
+        failing = len(comparison.wrong_nodes) + len(comparison.unsure_nodes)
         if self.as_json:
             print_json({"proof": name, "round": self.repair_round, "failing": failing, "margin": comparison.margin})
         elif comparison.proved:
             print(f"{name} is proved: {comparison.histories:,} histories, smallest margin {comparison.margin:.2f}")
         else:
             print(
-                f"{name} is not proved: after {len(comparison.wrong):,} of {comparison.histories:,} histories the "
-                f"network decides differently from the teacher, after {len(comparison.unsure):,} by too small a margin"
+                f"{name} is not proved: the network decides differently from the teacher after "
+                f"{len(comparison.wrong_nodes):,} of {comparison.histories:,} histories, and by too small a margin "
+                f"after {len(comparison.unsure_nodes):,}"
             )
 
 

@@ -72,8 +72,8 @@ def _as_json(result: Any) -> dict[str, Any]:
         "proved": result.proved,
         "histories": result.comparison.histories,
         "calls": len(result.exploration.summaries),
-        "wrong": len(result.comparison.wrong),
-        "unsure": len(result.comparison.unsure),
+        "wrong": len(result.comparison.wrong_nodes),
+        "unsure": len(result.comparison.unsure_nodes),
         "margin": result.comparison.margin,
         "seconds": {"exploring": round(result.exploring, 1), "all": round(result.seconds, 1)},
     }

@@ -104,7 +104,7 @@ def load_certificate(path: Path) -> Certificate:
     if not path.is_file():
         raise BadInput(f"there is no certificate {path}: write one with npi verify TASK --certificate {path}")
     try:
-        read: Any = json.loads(path.read_text())
+        read: Any = json.loads(path.read_text("utf-8"))
     except (ValueError, OSError) as error:
         raise BadInput(
             f"{path} is not a certificate, or only a part of one ({error}): write it again with npi verify"

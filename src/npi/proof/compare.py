@@ -26,13 +26,13 @@ class Comparison:
     """How a network's decisions compare with the teacher's, over a set of histories."""
 
     histories: int
-    wrong: tuple[int, ...]  # nodes (of Histories) at which the network decides differently
-    unsure: tuple[int, ...]  # nodes at which it decides as the teacher, but with a margin below MARGIN
+    wrong_nodes: tuple[int, ...]  # nodes (of Histories) at which the network decides differently
+    unsure_nodes: tuple[int, ...]  # nodes at which it decides as the teacher, but with a margin below MARGIN
     margin: float  # the smallest of all margins (see npi.network.decision.margin)
 
     @property
     def proved(self) -> bool:
-        return not self.wrong and not self.unsure and self.margin >= MARGIN
+        return not self.wrong_nodes and not self.unsure_nodes and self.margin >= MARGIN
 
 
 @torch.inference_mode()

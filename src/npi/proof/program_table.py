@@ -235,7 +235,7 @@ def load_table(path: str | Path) -> ProgramTable:
     if not path.is_file():
         raise BadInput(f"there is no table {path}: make it with npi compile TASK --out {path}")
     try:
-        content: Any = json.loads(path.read_text())
+        content: Any = json.loads(path.read_text("utf-8"))
         if content["format"] != FORMAT:
             raise BadInput(f"{path} has format {content['format']}; this version reads format {FORMAT}")
         decisions = [None if decision is None else _call(*decision) for decision in content["decisions"]]

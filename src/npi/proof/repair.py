@@ -68,7 +68,7 @@ def train_until_verified(trainer: Trainer, verifier: Verifier) -> Iterator[Metri
         if all(comparison.proved for comparison in comparisons.values()) or repair_round == max_rounds:
             return
         failing = {
-            name: sorted({*trainer.failing_histories.get(name, []), *comparison.wrong, *comparison.unsure})
+            name: sorted({*trainer.failing_histories.get(name, []), *comparison.wrong_nodes, *comparison.unsure_nodes})
             for name, comparison in comparisons.items()
         }
         trainer.start_repair_round(failing, verifier.frames(failing))

@@ -90,11 +90,11 @@ class Counterexamples:
 
     @property
     def wrong(self) -> int:
-        return len(self.comparison.wrong)
+        return len(self.comparison.wrong_nodes)
 
     @property
     def unsure(self) -> int:
-        return len(self.comparison.unsure)
+        return len(self.comparison.unsure_nodes)
 
     def __str__(self) -> str:
         if self.frame is None:
@@ -152,10 +152,10 @@ def verify(
         certificate = certify(network, found, exploration, comparison)
         return Proof(found, exploration, comparison, certificate, exploring, time.monotonic() - began)
     problem, frame, decision = None, None, None
-    if comparison.wrong:
+    if comparison.wrong_nodes:
         progress(Progress(f"looking for a problem of {found.name} that shows it", 0))
-        example = counterexample(found, exploration.histories, comparison.wrong)
-        problem, node = (None, comparison.wrong[0]) if example is None else (example.problem, example.node)
+        example = counterexample(found, exploration.histories, comparison.wrong_nodes)
+        problem, node = (None, comparison.wrong_nodes[0]) if example is None else (example.problem, example.node)
         frame = exploration.histories.frame(node)
         decision = _last_decision(network, found, frame)
     return Counterexamples(
