@@ -30,7 +30,7 @@ def measure(device: str, task: str, sizes: list[int], examples: int, seed: int) 
         "proved": bool(attempts) and attempts[-1].proved,
         "repair_rounds": max(0, len(attempts) - 1),
         "histories": attempts[0].histories if attempts else 0,
-        "failing": [len(attempt.wrong_nodes) + len(attempt.unsure_nodes) for attempt in attempts],  # histories, by attempt
+        "failing": [len(attempt.wrong_nodes) + len(attempt.unsure_nodes) for attempt in attempts],  # by attempt
         "margin": attempts[-1].margin if attempts else 0.0,
     }
 
