@@ -7,7 +7,7 @@ from npi.evaluation.score import interval, score_sizes
 from npi.language.interpreter import run_batch, run_program
 from npi.language.memo import Memo
 from npi.language.trace import Trace
-from npi.network.model_fit import check_model_fits
+from npi.network.learned_task import check_model_fits
 from npi.network.neural_decider import NeuralDecider
 
 

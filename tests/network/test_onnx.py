@@ -75,7 +75,7 @@ def test_the_command(npi, tmp_path):
     ("argv", "message"),
     [
         ([DEFAULT_MODEL, "--out", "model.txt"], "does not end in .onnx"),
-        (["nowhere", "--out", "model.onnx"], "holds no model"),
+        (["nowhere", "--out", "model.onnx"], "there is no folder nowhere"),
         ([DEFAULT_MODEL, "--out", "model.onnx", "--task", "toposort"], "has not learned toposort"),
         ([DEFAULT_MODEL, "--out", "model.onnx", "--problems", "0"], "at least 1"),
     ],

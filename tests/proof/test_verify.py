@@ -298,7 +298,7 @@ def test_an_environment_may_have_tapes_and_graphs(explore):
 def test_the_page_on_proofs_gives_the_measured_numbers(explore):
     page = (Path(__file__).parents[2] / "docs" / "proof.md").read_text()
     rows = re.findall(r"^\| (\w+) \| ([\d,]+) \| ([\d,]+) \| ([\d,]+) \|$", page, re.MULTILINE)
-    assert [name for name, *_ in rows] == list(explore)
+    assert [name for name, *_ in rows] == ["addition", "sorting", "bubblesort", "quicksort", "toposort"]
     for name, *numbers in rows:
         histories, calls = explore(name).histories, len(explore(name).summaries)
         states = len(compile_histories(explore(name).task, histories, {}).states)

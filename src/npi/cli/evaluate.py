@@ -45,7 +45,7 @@ def evaluate(
     """
     from npi.evaluation.evaluate import evaluate as evaluate_sizes
     from npi.network.checkpoint import resolve_model
-    from npi.network.model_fit import learned_task
+    from npi.network.learned_task import learned_task
 
     positive(problems=problems, **{f"sizes ({size})": size for size in sizes})
     network = resolve_model(model, device)

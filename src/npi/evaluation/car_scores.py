@@ -14,8 +14,8 @@ from npi.cars.poses import PAPER_TARGET, POSES, steps_between
 from npi.cars.views import render_all
 from npi.errors import BadInput
 from npi.evaluation.score import EXAMPLES_OF_ERRORS, Score, interval, score_problems
+from npi.network.learned_task import learned_task
 from npi.network.model import NPI
-from npi.network.model_fit import learned_task
 from npi.network.neural_decider import NeuralDecider
 from npi.progress import ProgressCallback, no_progress, report_counts
 from npi.tasks import cars

@@ -14,8 +14,8 @@ from npi.evaluation.score import Score, score_frames, score_sizes
 from npi.language.memo import Memo
 from npi.language.task import Task
 from npi.network.checkpoint import resolve_model
+from npi.network.learned_task import learned_task
 from npi.network.model import NPI
-from npi.network.model_fit import learned_task
 from npi.network.neural_decider import NeuralDecider
 from npi.progress import Progress, ProgressCallback, no_progress
 from npi.training.metrics import matches_teacher

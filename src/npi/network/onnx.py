@@ -32,8 +32,8 @@ from npi.language.task import Task
 from npi.network.checkpoint import resolve_model
 from npi.network.decision import Logits, decide
 from npi.network.encoders import to_rgb
+from npi.network.learned_task import learned_task
 from npi.network.model import NPI
-from npi.network.model_fit import learned_task
 from npi.network.neural_decider import NeuralDecider
 
 

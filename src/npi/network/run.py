@@ -104,7 +104,7 @@ def run(
         found, decider = tasks.find_task(task), model
     else:
         from npi.network.checkpoint import resolve_model
-        from npi.network.model_fit import learned_task
+        from npi.network.learned_task import learned_task
         from npi.network.neural_decider import NeuralDecider
 
         network = resolve_model(model, device)

@@ -11,8 +11,8 @@ from npi.errors import BadInput
 from npi.language.program import ACT, Call
 from npi.language.task import Task
 from npi.network.decision import decide, differs, margin
+from npi.network.learned_task import check_model_fits
 from npi.network.model import NPI
-from npi.network.model_fit import check_model_fits
 from npi.proof.histories import Histories
 
 # The margin, in logits, that a proof requires of every decision. Batching, or another order of summation, moves a logit

@@ -16,8 +16,8 @@ import torch
 from npi.language.program import ACT, Decision, Frame
 from npi.language.task import Task
 from npi.network.checkpoint import resolve_model
+from npi.network.learned_task import learned_task
 from npi.network.model import NPI
-from npi.network.model_fit import learned_task
 from npi.network.neural_decider import NeuralDecider
 from npi.progress import Progress, ProgressCallback, no_progress, report_counts
 from npi.proof.certificate import Certificate, certify
