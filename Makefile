@@ -10,6 +10,8 @@ BIN = $(VENV)/bin
 
 LOCK = requirements-ci.lock
 INSTALL = $(BIN)/pip install --quiet --constraint $(LOCK)
+# one worker for each core; neighbouring tests, which share what they trained and explored, stay together as far as possible
+PARALLEL = --numprocesses auto --dist worksteal
 CERTIFICATES = src/npi/network/pretrained/default
 
 .PHONY: demo test test-all lint docs bench verify certificates quick dist lock clean
@@ -18,10 +20,10 @@ demo: $(VENV)/.installed
 	$(BIN)/npi demo
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest $(PARALLEL) -m "not slow"
 
 test-all: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(PARALLEL)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/pyright --pythonpath $(BIN)/python

@@ -94,7 +94,7 @@ def test_proofs_follow(shipped, always_stop):
     assert before.proved
     always_stop()
     after = compare_histories(shipped, TASK, histories)
-    assert sorted(after.wrong) == [node for node, call in enumerate(histories.decision) if call is not None]
+    assert sorted(after.wrong_nodes) == [node for node, call in enumerate(histories.decision) if call is not None]
     # Every stop logit is far from the new threshold, so only programs and arguments limit the margin.
     assert after.margin >= before.margin
 

@@ -43,6 +43,7 @@ def untrained(tmp_path):
     return tmp_path / "untrained"
 
 
+@pytest.mark.slow
 def test_demo_adds_sorts_and_checks(npi):
     code, out, _ = npi("demo")
     assert code == 0

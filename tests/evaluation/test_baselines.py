@@ -74,7 +74,12 @@ def test_rows_of_a_batch_equal_a_batch_of_those_examples():
 UPDATES = {"s2s-sorting": 300, "s2s-plain": 2500, "s2s-stacked": 2000, "s2s-easy": 300, "transformer": 900}
 
 
-@pytest.mark.parametrize("name", BASELINES)
+FAST = "s2s-easy"  # trained in seconds; the others take minutes
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == FAST else pytest.mark.slow) for name in BASELINES]
+)
 def test_each_baseline_solves_unseen_problems_of_the_lengths_it_was_trained_on(name):
     torch.manual_seed(0)
     baseline = BASELINES[name]

@@ -127,6 +127,7 @@ def test_a_task_that_cannot_be_taught_is_refused(shipped):
         new_programs(pads, MAXIMUM)
 
 
+@pytest.mark.slow
 def test_the_command(npi, tmp_path):
     code, out, err = npi("teach", "maximum", "--examples", 16, "--out", tmp_path / "m", "--json")
     result = json.loads(out)

@@ -121,7 +121,7 @@ def test_a_resumed_run_gives_the_same_bits(tmp_path, names, stop, practice):
     assert (second.practice is not None) == bool(practice)
 
 
-@pytest.mark.parametrize("practice", [0, 5])
+@pytest.mark.parametrize("practice", [0, pytest.param(5, marks=pytest.mark.slow)])
 def test_the_same_seed_gives_the_same_bits_on_several_threads(practice):
     """It would not if several threads summed a gradient, as they do for an index into a parameter."""
     threads = torch.get_num_threads()
@@ -150,6 +150,7 @@ def test_a_resumed_run_with_other_batches_gives_other_bits(tmp_path):
     assert not same(weights(second.model), weights(training.model))
 
 
+@pytest.mark.slow
 def test_every_frame_is_learned_and_longer_problems_run_as_demonstrated():
     """A real training run: recursive sorting of short arrays, until every frame is right, then run on longer ones."""
     task = replace(tasks.find("sorting", "recursive"), sizes=range(1, 9), examples=40)
@@ -218,6 +219,7 @@ def test_the_auxiliary_loss():
     assert auxiliary_loss(image_features, labels, (3, 2)).item() == pytest.approx(expected, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_poses_are_learned_from_images(monkeypatch):
     """A tiny real training run: two cars without augmentation, until 90 % of the frames of every program are right."""
     monkeypatch.setattr("npi.training.trainer.augment", lambda images, rng: to_rgb(images))
