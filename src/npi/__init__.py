@@ -1,14 +1,14 @@
 """Neural Programmer-Interpreters: train a network to run procedures from demonstrations, prove it, teach it more.
 
-    @npi.program                      write a procedure as plain Python functions on an `Env`, as a `Task`
-    npi.check_task(task)              find out whether it can be learned
-    model = npi.train(task)           train a network on recordings of the functions
-    npi.run(task, problem, model)     run the learned program: answer, trace, call tree
-    npi.evaluate(task, model)         measure how often it is right
-    npi.verify(task, model)           prove it for problems of every size, or get counterexamples
-    npi.compile, npi.decompile        turn a proved program into a table, or into Python source
-    npi.teach(task, model)            add new programs by memory rows; everything else stays frozen
-    npi.export(task, model, file)     write the network as ONNX
+    @npi.program                   write a procedure as Python functions on an `Env`
+    npi.check_task(task)           find out whether it can be learned
+    model = npi.train(task)        train a network on recordings of the functions
+    npi.run(task, problem, model)  run it: answer, trace, call tree
+    npi.evaluate(task, model)      measure how often it is right
+    npi.verify(task, model)        prove it for every size, or get counterexamples
+    npi.compile, npi.decompile     turn a proved program into a table, or Python
+    npi.teach(task, model)         add programs by memory rows; the rest stays frozen
+    npi.export(task, model, file)  write the network as ONNX
 
 Writing, recording and checking tasks needs no torch: names that need it are imported when first used.
 """

@@ -31,7 +31,7 @@ def observation(graph):
 
 def follow(kind, graph, operations, observed):
     """The abstract states that agree with a concrete graph. `observed`: after which operations both are observed."""
-    states = {LazyGraph.initial(kind, Oracle(), {})}
+    states = {LazyGraph.initial(kind, Oracle(), {}, 0)}
     for operation, compared in zip(operations, observed, strict=True):
         getattr(graph, operation)()
         expected = observation(graph) if compared else None

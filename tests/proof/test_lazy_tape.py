@@ -29,7 +29,7 @@ class Follower:
         self.kind = kind
         self.tape = kind.tape(cells)
         self.states = set()  # abstract tapes under which every observation so far is possible
-        for initial in all_outcomes(lambda oracle: LazyTape.initial(kind, oracle, {})):
+        for initial in all_outcomes(lambda oracle: LazyTape.initial(kind, oracle, {}, 0)):
             self.states |= {state for state, shown in self.after(initial, observe) if shown == observe(self.tape, kind)}
         assert self.states
 

@@ -45,11 +45,10 @@ def decompile(
             raise BadInput(f"{out} does not end in .py: npi decompile writes Python")
         refuse_existing(out, force)
         check_writable(out.parent)
+    program = model if table is None else load_table(table)
     with show_progress() as progress:
         try:
-            source = npi.decompile(
-                task, model if table is None else load_table(table), device=device, progress=progress
-            )
+            source = npi.decompile(task, program, device=device, progress=progress)
         except BadInput as error:
             raise BadInput(f"{table}: {error}" if table else str(error)) from error
     if out is not None:

@@ -55,6 +55,13 @@ class TapeKind:
     symbol_radius: int = 0
     cell_radius: int = 1
 
+    def __post_init__(self) -> None:
+        if self.far and self.beyond is not None:
+            raise ValueError(
+                f"heads {self.far} are to start at the other end, but the tape has none: it continues with the symbol "
+                f"{self.beyond}; leave out far or beyond"
+            )
+
     def tape(self, cells: Iterable[Any]) -> Tape:
         """A tape of this kind; `cells` are given from left to right."""
         return Tape(self, cells)

@@ -13,6 +13,7 @@ steps of a run, it runs as the teacher on every problem of every size. `docs/pro
 from __future__ import annotations
 
 import itertools
+import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -70,6 +71,8 @@ class Exploration:
             )
         self.histories = Histories()
         self.summaries: dict[AbstractFrame, _CallSummary] = {}
+        self.programs_by_name: dict[str, Program] = {}
+        self.given_args: dict[Call, tuple[int, ...]] = {}  # the arguments that the teacher gives in a call
         # Work left: a frame, the node of its call that returned (-1: the frame starts), and the state it returned in.
         self.pending: list[tuple[AbstractFrame, int, AbstractState]] = []
         # All work so far, so that none is repeated.
@@ -91,13 +94,29 @@ class Exploration:
 
     def initial_states(self) -> Iterator[AbstractState]:
         """The abstract states in which problems start."""
-        oracle = Oracle()
+        oracle, measures = Oracle(), [self._measure(number) for number in range(len(self.kinds))]
         while True:
-            lengths: dict[Any, int] = {}
-            state = [LAZY_CLASSES[type(kind)].initial(kind, oracle, lengths) for kind in self.kinds]
+            lengths: dict[int, int] = {}
+            state = [
+                LAZY_CLASSES[type(kind)].initial(kind, oracle, lengths, measure)
+                for kind, measure in zip(self.kinds, measures, strict=True)
+            ]
             yield tuple(structure.abstract() for structure in self.lazy_structures(oracle, state))
             if not oracle.advance():
                 return
+
+    def _measure(self, number: int) -> int:
+        """The number of the tape whose length a tape has: its own, unless it is declared to be as long as another."""
+        other = getattr(self.kinds[number], "length_of", None)
+        if other is None:
+            return number
+        candidates = [index for index, kind in enumerate(self.kinds) if kind == other]
+        if len(candidates) != 1:
+            raise NotProvable(
+                f"{self.task.env.__name__} declares a tape as long as another kind of tape, of which it declares "
+                f"{len(candidates)}: give length_of a kind that exactly one of its tapes has"
+            )
+        return self._measure(candidates[0])
 
     def lazy_structures(self, oracle: Oracle, state: Iterable[Any]) -> list[Any]:
         """The lazy tapes and graphs of the environment, in an abstract state."""
@@ -105,12 +124,27 @@ class Exploration:
 
     def summary(self, program: Program, args: tuple[int, ...], entry: AbstractState) -> _CallSummary:
         """The summary of a call in a state. A call that is new is scheduled to be explored."""
-        frame = (_call(program, args), entry)
+        call = _call(program, args)
+        self._check_identity(call, program, args)
+        frame = (call, entry)
         summary = self.summaries.get(frame)
         if summary is None:
             summary = self.summaries[frame] = _CallSummary(program, args)
             self._schedule(frame, -1, entry)
         return summary
+
+    def _check_identity(self, call: Call, program: Program, args: tuple[int, ...]) -> None:
+        """Refuse two calls that differ for Python and not for a network, which knows the name and three arguments."""
+        if self.programs_by_name.setdefault(call.program, program) is not program:
+            raise NotProvable(
+                f"two functions are named {program.name}, and a network cannot tell them apart: give each program one "
+                f"function, or rename one"
+            )
+        if self.given_args.setdefault(call, args) != args:
+            raise NotProvable(
+                f"{program.name} is called with the arguments {args} and {self.given_args[call]}, which a network "
+                f"cannot tell apart, since missing arguments are 0: give all arguments at every call"
+            )
 
     def continue_after(self, called: _CallSummary, frame: AbstractFrame, node: int) -> None:
         """Continue a frame after the call at `node`, from each state in which that returns, known or found later."""
@@ -154,6 +188,13 @@ class Exploration:
                 self._schedule(caller, node, state)
 
     def unsupported(self, error: Exception) -> NotProvable:
+        """Why exploration ended with an error: a mistake in the task, or something that abstract tapes do not allow."""
+        if isinstance(error, AttributeError) and not isinstance(error.obj, (*LAZY_CLASSES.values(), type(None))):
+            *_, place = traceback.extract_tb(error.__traceback__)
+            return NotProvable(
+                f"the code of {self.task.name} fails in {place.name} ({place.filename}:{place.lineno}): {error}. This "
+                f"is a mistake in the task, or a state that no problem reaches; npi check shows which"
+            )
         return NotProvable(
             f"{self.task.env.__name__} or its teacher does what only a concrete tape or graph allows ({error}): "
             f"use {_structure_methods(self.kinds)} alone"
@@ -169,7 +210,7 @@ class _FrameRunner:
     """
 
     def __init__(self, exploration: Exploration):
-        self.exploration, self.oracle = exploration, Oracle()
+        self.exploration, self.oracle, self.acting = exploration, Oracle(), False
         self.structures = exploration.lazy_structures(self.oracle, next(exploration.initial_states()))
         self.oracle.enabled = False
         try:
@@ -197,7 +238,7 @@ class _FrameRunner:
         Raises _CallReached if the frame makes a call first.
         """
         self.node, self.steps = self.start_node, 0
-        self.oracle.enabled = False
+        self.oracle.enabled = self.acting = False
         self.load(state)
         with handle_calls(self):
             self.summary.program.function(self.env, *self.summary.args)
@@ -229,6 +270,8 @@ class _FrameRunner:
         """The environment's observation. It is computed once after each action, then repeated."""
         if self.steps < len(self.known_steps):
             return self.known_steps[self.steps].observation
+        if self.acting:  # act itself observes, perhaps after a change
+            return env_observe()
         if self.observation is None:
             self.oracle.enabled = True
             self.observation = env_observe()
@@ -255,9 +298,9 @@ class _FrameRunner:
             return
         self.add_decision(call)
         if program is act:
-            self.oracle.enabled = True
+            self.oracle.enabled = self.acting = True
             self.env.act(*call.args)
-            self.oracle.enabled = False
+            self.oracle.enabled = self.acting = False
             self.observation = None
             return
         called = self.exploration.summary(program, args, self.abstract_state())

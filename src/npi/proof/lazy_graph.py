@@ -9,7 +9,7 @@ next child is never open where there are no cycles, and the start vertex is know
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from npi.language.graph import BLACK, GRAY, NONE, WHITE, GraphKind
 from npi.proof.oracle import Oracle
@@ -36,7 +36,7 @@ class LazyGraph:
         self.load(state)
 
     @staticmethod
-    def initial(kind: GraphKind, oracle: Oracle, lengths: dict[Any, int]) -> AbstractGraph:
+    def initial(kind: GraphKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractGraph:
         """The abstract graph of every problem: there is a start vertex, all vertices are white, and none is open."""
         return AbstractGraph(WHITE, NONE)
 

@@ -63,17 +63,17 @@ class LazyTape:
         self.load(state)
 
     @staticmethod
-    def initial(kind: TapeKind, oracle: Oracle, lengths: dict[TapeKind, int]) -> AbstractTape:
+    def initial(kind: TapeKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractTape:
         """An abstract tape that some problem may start with.
 
-        `lengths` keeps what the oracle chose for a tape that ends, so that tapes of equal length agree.
+        `lengths` keeps what the oracle chose for each tape that ends, and `measure` is the number of the tape whose
+        length this one has: its own, unless it is declared to be as long as another.
         """
         heads = (0,) * kind.heads
         if kind.beyond is None:
-            measured = kind.length_of or kind
-            if measured not in lengths:
-                lengths[measured] = oracle.choose(2)  # 0: one cell; 1: at least two
-            if not lengths[measured]:
+            if measure not in lengths:
+                lengths[measure] = oracle.choose(2)  # 0: one cell; 1: at least two
+            if not lengths[measure]:
                 return AbstractTape((None,), (False, False), heads, "end")
             if kind.far:
                 heads = tuple(int(head in kind.far) for head in range(kind.heads))
@@ -105,7 +105,10 @@ class LazyTape:
     def write(self, symbol: int, head: int = 0) -> None:
         self.__oracle.check_enabled()
         if self.__symbols is not None and 0 <= symbol < self.__symbols:
-            self.__cells[self.__heads[head]] = symbol
+            place = self.__heads[head]
+            self.__cells[place] = symbol
+            # Comparisons with the value that was there are void.
+            self.__greater = {pair: known for pair, known in self.__greater.items() if place not in pair}
 
     def greater(self, head: int, other: int) -> bool:
         self.__oracle.check_enabled()

@@ -249,7 +249,7 @@ def load_table(path: str | Path) -> ProgramTable:
         raise
     except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
         raise BadInput(
-            f"{path} is not a compiled program, or is incomplete: make it with npi compile TASK --out {path}"
+            f"{path} is not a compiled program, or is incomplete: make one with npi compile TASK --out FILE"
         ) from error
 
 
