@@ -1,6 +1,7 @@
 """Environments and teachers that once fooled the proof: each is explored soundly now, or refused."""
 
-from itertools import product
+from dataclasses import replace
+from itertools import count, product
 from typing import Annotated, NamedTuple
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from npi import LEFT, RIGHT, Env, Tape, TapeKind, Task, act, program
 from npi.errors import NotProvable
 from npi.language.record import record
+from npi.proof.concrete import check_concrete_runs
 from npi.proof.explore import Exploration
 from npi.proof.lazy_tape import LazyTape
 from npi.proof.oracle import Oracle
@@ -199,3 +201,155 @@ def typo(pad):
 def test_a_mistake_in_a_task_is_named_with_its_place():
     with pytest.raises(NotProvable, match=r"fails in typo \(.*test_soundness.py:\d+\): .*no attribute 'bitt'"):
         explored(task_of(typo))
+
+
+class Moved(Pair):
+    """A problem starts with a head that has moved."""
+
+    @classmethod
+    def of(cls, problem):
+        pad = super().of(problem)
+        pad.first.move(RIGHT)
+        return pad
+
+
+class Trits(Pair):
+    """The tapes have a symbol more than is declared."""
+
+    @classmethod
+    def of(cls, problem):
+        return cls(TapeKind(symbols=3).tape(problem[0]), BITS.tape(problem[1]))
+
+
+class Equal(Pair):
+    """Declares equal lengths, and does not keep to it."""
+
+    @classmethod
+    def tapes(cls):
+        return BITS, TapeKind(symbols=2, length_of=BITS, cell_radius=2)
+
+    @classmethod
+    def of(cls, problem):
+        return cls(BITS.tape(problem[0]), cls.tapes()[1].tape(problem[1]))
+
+
+class Counting(Pair):
+    """Keeps a number in the class, where no tape is."""
+
+    acts = 0
+
+    @classmethod
+    def of(cls, problem):
+        cls.acts = 0
+        return super().of(problem)
+
+    def observe(self) -> Seen:
+        return Seen(self.first.read(), int(self.first.at_last()), type(self).acts % 2)
+
+    def act(
+        self, op: Annotated[int, range(2)], symbol: Annotated[int, range(2)], tape: Annotated[int, range(2)]
+    ) -> None:
+        type(self).acts = 1
+        super().act(op, symbol, tape)
+
+
+class Hidden(Pair):
+    """Keeps a property of the problem in the class, where no tape is."""
+
+    @classmethod
+    def of(cls, problem):
+        cls.long = len(problem[0]) > 1
+        return super().of(problem)
+
+    def observe(self) -> Seen:
+        return Seen(self.first.read(), int(self.first.at_last()), int(getattr(type(self), "long", False)))
+
+
+@program
+def write_and_look(pad):
+    act(pad, WRITE, 1)
+    if pad.observe().last_of_other:
+        act(pad, WRITE, 0)
+
+
+@pytest.mark.parametrize(
+    ("env", "main", "message"),
+    [
+        (Moved, compare_ends, "has its heads at"),
+        (Trits, compare_ends, "has symbols=3 and beyond=None, declared are symbols=2"),
+        (Equal, compare_ends, "length_of promises equal lengths"),
+        (Counting, write_and_look, "changes acts, an attribute of its class"),
+        (Hidden, compare_ends, "exploration missed a history of COMPARE_ENDS"),
+    ],
+)
+def test_what_concrete_problems_show_is_compared_with_what_is_declared(env, main, message):
+    with pytest.raises(NotProvable, match=message):
+        check_concrete_runs(explored(task_of(main, env)))
+
+
+def test_a_task_with_a_fault_is_not_proved():
+    task = replace(task_of(compare_ends), answer=lambda problem: 1)
+    with pytest.raises(NotProvable, match="has a fault, so nothing about it can be proved: COMPARE_ENDS gives None"):
+        check_concrete_runs(explored(task))
+
+
+def test_a_sound_task_passes():
+    exploration = explored(task_of(compare_ends))
+    check_concrete_runs(exploration)
+    assert exploration.problems_checked >= 500
+
+
+class Slotted(Pair):
+    """Keeps a number in a slot, beside its attributes."""
+
+    __slots__ = ("count",)
+
+
+class Tagged(tuple):
+    """A tuple that can have attributes."""
+
+
+class Hiding(Pair):
+    """Keeps its tapes in a tuple that has room for more."""
+
+    def __init__(self, first: Tape, second: Tape):
+        self.held = Tagged((first, second))
+
+    def observe(self) -> Seen:
+        return Seen(self.held[0].read(), 0, 0)
+
+
+class Growing(Pair):
+    """Notes in the class what it did."""
+
+    log: list[int] = []  # noqa: RUF012  # the planted fault
+
+    def act(
+        self, op: Annotated[int, range(2)], symbol: Annotated[int, range(2)], tape: Annotated[int, range(2)]
+    ) -> None:
+        self.log.append(op)
+        super().act(op, symbol, tape)
+
+
+LOOKS = count()
+
+
+class Fickle(Pair):
+    """Reads its tape every third time only, by a number that is global."""
+
+    def observe(self) -> Seen:
+        return Seen(self.first.read() if next(LOOKS) % 3 == 0 else 0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (Slotted, "Slotted declares __slots__"),
+        (Hiding, "in a tuple that has attributes of its own"),
+        (Growing, "changes log, an attribute of its class"),
+        (Fickle, "uses its tapes differently when it is repeated"),
+    ],
+)
+def test_state_outside_tapes_is_refused(env, message):
+    with pytest.raises(NotProvable, match=message):
+        explored(task_of(write_one, env))

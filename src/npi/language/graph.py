@@ -130,6 +130,11 @@ class Graph:
             self.__colours[vertex] = BLACK
             self.__closed.append(vertex)
 
+    def start_fault(self, kind: GraphKind) -> str:
+        """How this graph, at the start of a problem, differs from a graph of a kind; empty if it does not."""
+        fresh = self.__start == 0 and all(colour == WHITE for colour in self.__colours.values())
+        return "" if fresh else "is a graph whose search has begun already"
+
     def order(self) -> list[Hashable]:
         """The closed vertices, the one closed last in front: for reading a result, never for `observe` or `act`."""
         return self.__closed[::-1]

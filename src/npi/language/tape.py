@@ -167,6 +167,25 @@ class Tape:
         """The cell at the end that is not home; -1, where no head can be, if the tape does not end there."""
         return len(self.__cells) - 1 if self.__beyond is None else -1
 
+    def start_fault(self, kind: TapeKind) -> str:
+        """How this tape, at the start of a problem, differs from a tape of a kind; empty if it does not."""
+        end = len(self.__cells) - 1
+        starts = [end if head in kind.far else 0 for head in range(kind.heads)]
+        if (self.__symbols, self.__beyond) != (kind.symbols, kind.beyond):
+            return (
+                f"has symbols={self.__symbols} and beyond={self.__beyond}, declared are symbols={kind.symbols} and "
+                f"beyond={kind.beyond}"
+            )
+        if self.__outward != (RIGHT if kind.home == "left" else LEFT):
+            return f"starts at the other end, declared is home={kind.home!r}"
+        if self.__at != starts or self.__spans:
+            return f"has its heads at {self.__at}, counted from its home end, declared is {starts}"
+        if kind.beyond is not None and not kind.given and any(cell != kind.beyond for cell in self.__cells):
+            return "has cells that are given by the problem, declared is given=False"
+        if kind.beyond is not None and kind.given and kind.beyond in self.__cells:
+            return f"has the symbol {kind.beyond} among the given cells, which is declared as the one beyond them"
+        return ""
+
     def contents(self) -> list[Any]:
         """All cells from left to right: for reading a result, never for `observe` or `act`."""
         return self.__cells[::-1] if self.__outward == LEFT else list(self.__cells)

@@ -78,6 +78,7 @@ class Exploration:
         # All work so far, so that none is repeated.
         self.scheduled: set[tuple[AbstractFrame, int, AbstractState]] = set()
         self.runner = _FrameRunner(self)
+        self.problems_checked = 0  # concrete problems whose runs stayed within this exploration (concrete.py)
 
     def run(self) -> Iterator[tuple[int, int]]:
         """Explore until nothing new is found. Yields the number of histories found, and an estimate of the total."""
@@ -87,6 +88,7 @@ class Exploration:
             yield from self._explore_pending()
             # The recording of a problem runs each program in the state in which the one before it returned.
             entries = dict.fromkeys(state for summary in summaries for state in summary.exits)
+        self.runner.check_class()
 
     def programs(self) -> list[Program]:
         """The programs that were called."""
@@ -94,7 +96,7 @@ class Exploration:
 
     def initial_states(self) -> Iterator[AbstractState]:
         """The abstract states in which problems start."""
-        oracle, measures = Oracle(), [self._measure(number) for number in range(len(self.kinds))]
+        oracle, measures = Oracle(), [self.measure(number) for number in range(len(self.kinds))]
         while True:
             lengths: dict[int, int] = {}
             state = [
@@ -105,7 +107,7 @@ class Exploration:
             if not oracle.advance():
                 return
 
-    def _measure(self, number: int) -> int:
+    def measure(self, number: int) -> int:
         """The number of the tape whose length a tape has: its own, unless it is declared to be as long as another."""
         other = getattr(self.kinds[number], "length_of", None)
         if other is None:
@@ -116,7 +118,7 @@ class Exploration:
                 f"{self.task.env.__name__} declares a tape as long as another kind of tape, of which it declares "
                 f"{len(candidates)}: give length_of a kind that exactly one of its tapes has"
             )
-        return self._measure(candidates[0])
+        return self.measure(candidates[0])
 
     def lazy_structures(self, oracle: Oracle, state: Iterable[Any]) -> list[Any]:
         """The lazy tapes and graphs of the environment, in an abstract state."""
@@ -218,13 +220,42 @@ class _FrameRunner:
         except (AttributeError, TypeError) as error:
             raise exploration.unsupported(error) from error
         self.attributes = dict(vars(self.env))
+        name = exploration.task.env.__name__
+        if slots := [c.__name__ for c in type(self.env).__mro__ if vars(c).get("__slots__")]:
+            raise NotProvable(
+                f"{slots[0]} declares __slots__, where {name} could keep state that a proof cannot see: use attributes"
+            )
+        self.class_attributes = _class_attributes(type(self.env))
         for name, value in self.attributes.items():
+            if isinstance(value, tuple) and getattr(value, "__dict__", None) is not None:
+                raise NotProvable(
+                    f"{exploration.task.env.__name__} keeps {name} in a tuple that has attributes of its own, where a "
+                    f"proof cannot see them: use a plain tuple of tapes"
+                )
             parts = value if isinstance(value, tuple) else (value,)
             if value is not self and not all(any(part is structure for structure in self.structures) for part in parts):
                 raise NotProvable(
                     f"{exploration.task.env.__name__} keeps {name} beside its tapes, where a proof cannot see it: keep "
                     f"all of its state on tapes and graphs"
                 )
+
+    def concrete_structures(self, env: Any) -> list[Any] | None:
+        """The tapes and graphs of a concrete environment, in the order of the declared kinds.
+
+        They are found in the attributes in which the environment keeps abstract ones; None: it has other attributes.
+        """
+        found: dict[int, Any] = {}
+        for name, value in self.attributes.items():
+            if value is self:
+                continue
+            concrete = vars(env).get(name)
+            parts = value if isinstance(value, tuple) else (value,)
+            for part, there in zip(parts, concrete if isinstance(concrete, tuple) else (concrete,), strict=False):
+                number = next((n for n, structure in enumerate(self.structures) if structure is part), None)
+                if number is None:
+                    return None
+                found[number] = there
+        return [found.get(number) for number in range(len(self.structures))]
 
     def select(self, frame: AbstractFrame, node: int) -> None:
         """Select the frame to run, and the node of its last call that returned; -1: the start of the frame."""
@@ -266,6 +297,15 @@ class _FrameRunner:
             )
         return tuple([structure.abstract() for structure in self.structures])
 
+    def check_class(self) -> None:
+        """Refuse an environment that changed an attribute of its class during the exploration."""
+        now = _class_attributes(type(self.env))
+        if changed := [name for name, value in self.class_attributes.items() if now.get(name) != value]:
+            raise NotProvable(
+                f"{self.exploration.task.env.__name__} changes {changed[0]}, an attribute of its class, where a proof "
+                f"cannot see it: keep all of its state on tapes and graphs"
+            )
+
     def observe(self, env_observe: Callable[[], Observation]) -> Observation:
         """The environment's observation. It is computed once after each action, then repeated."""
         if self.steps < len(self.known_steps):
@@ -306,6 +346,13 @@ class _FrameRunner:
         called = self.exploration.summary(program, args, self.abstract_state())
         self.exploration.continue_after(called, self.frame, self.node)
         raise _CallReached
+
+
+def _class_attributes(env: type[Env]) -> dict[str, str]:
+    """The attributes of a class and its bases that are no functions, as text: a list that grows differs too."""
+    found = {name: value for c in reversed(env.__mro__) if issubclass(c, Env) for name, value in vars(c).items()}
+    plain = {name: value for name, value in found.items() if not (name.startswith("__") or name == "_abc_impl")}
+    return {name: repr(value) for name, value in plain.items() if not callable(value)}
 
 
 def _structure_methods(kinds: Collection[Any]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from npi.errors import NotProvable
+
 
 class Oracle:
     """Depth-first enumeration of choices.
@@ -9,17 +11,21 @@ class Oracle:
     `choose` returns the next choice of the current combination. After a run, `advance` moves on to the next
     combination; the caller repeats the run from the same start, and `choose` returns the new choices.
 
+    The enumeration is complete only if a repeated run with the same choices so far makes the same next choice. A run
+    that does not is refused: it depends on something that outlives it.
+
     Lazy tapes and graphs answer only while the oracle is `enabled`. The exploration enables it during `observe` and
     `act`, so a teacher that reads a tape in any other place is refused.
     """
 
-    __slots__ = ("choices", "enabled", "options", "position")
+    __slots__ = ("choices", "enabled", "options", "position", "repeated")
 
     def __init__(self):
         self.enabled = True
         self.choices: list[int] = []  # the current combination
         self.options: list[int] = []  # how many options each of these choices has
         self.position = 0  # how many choices the current run has made
+        self.repeated = 0  # how many choices the current run must make at least: all but the last as the run before
 
     def choose(self, options: int) -> int:
         """A choice from 0 to options - 1."""
@@ -28,6 +34,8 @@ class Oracle:
         if self.position == len(self.choices):
             self.choices.append(0)
             self.options.append(options)
+        elif self.options[self.position] != options:
+            raise self.inconsistent()
         self.position += 1
         return self.choices[self.position - 1]
 
@@ -38,12 +46,22 @@ class Oracle:
 
     def advance(self) -> bool:
         """Move on to the next combination; False if all were tried."""
+        if self.position < self.repeated:
+            raise self.inconsistent()
         del self.choices[self.position :], self.options[self.position :]
         self.position = 0
         while self.choices and self.choices[-1] + 1 == self.options[-1]:
             self.choices.pop()
             self.options.pop()
+        self.repeated = len(self.choices)
         if not self.choices:
             return False
         self.choices[-1] += 1
         return True
+
+    @staticmethod
+    def inconsistent() -> NotProvable:
+        return NotProvable(
+            "a run uses its tapes differently when it is repeated, so it depends on something that a proof cannot see, "
+            "such as a global, a class attribute or random numbers: keep all of the state on tapes and graphs"
+        )

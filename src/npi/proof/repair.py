@@ -14,6 +14,7 @@ from npi.language.program import Frame
 from npi.language.task import Task
 from npi.network.model import NPI
 from npi.proof.compare import Comparison, compare_histories
+from npi.proof.concrete import check_concrete_runs
 from npi.proof.explore import Exploration
 from npi.training.trainer import Metrics, Trainer
 
@@ -38,6 +39,7 @@ class Verifier:
         """Find all reachable histories. Yields the number found in a task, and an estimate of its total."""
         for exploration in self.explorations.values():
             yield from exploration.run()
+            check_concrete_runs(exploration)
 
     def compare(self, model: NPI) -> dict[str, Comparison]:
         """A comparison for each task."""

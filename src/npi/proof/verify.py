@@ -22,6 +22,7 @@ from npi.network.neural_decider import NeuralDecider
 from npi.progress import Progress, ProgressCallback, no_progress, report_counts
 from npi.proof.certificate import Certificate, certify
 from npi.proof.compare import MARGIN, Comparison, compare_histories
+from npi.proof.concrete import check_concrete_runs
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
 
@@ -146,6 +147,8 @@ def verify(
     began = time.monotonic()
     exploration = Exploration(found)
     report_counts(exploration.run(), f"exploring {found.name}", progress)
+    progress(Progress(f"running sampled problems of {found.name}", 0))
+    check_concrete_runs(exploration)
     exploring = time.monotonic() - began
     comparison = compare_histories(network, found, exploration.histories)
     if comparison.proved:

@@ -1,0 +1,84 @@
+"""Concrete runs: do they stay within what exploration found?
+
+Exploration trusts what a task declares: that its tapes hold all of its state, that a problem starts them as their kinds
+say, that its teacher is honest. Concrete runs cannot prove this, but they find many tasks that break it. So a proof
+begins with `check_task` and with sampled problems: every history of their runs must be among those explored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from npi.errors import NotProvable
+from npi.language.check import check_task
+from npi.language.graph import Graph
+from npi.language.tape import Tape, TapeKind
+from npi.language.task import Task
+from npi.proof.explore import Exploration
+
+SAMPLED_PROBLEMS = 500  # at least; corner cases of the sampled sizes come in addition
+SMALLEST_SIZES = 12  # of the task's sizes: longer problems show few new histories and take much longer
+MAX_PROBLEM_TEXT = 80  # characters of a problem that a message shows
+
+
+def check_concrete_runs(exploration: Exploration) -> None:
+    """Raise NotProvable unless the task has no fault and concrete runs stay within its exploration."""
+    if exploration.problems_checked:
+        return
+    task = exploration.task
+    if faults := check_task(task).faults:
+        raise NotProvable(f"{task.name} has a fault, so nothing about it can be proved: {faults[0]}")
+    for count, problem in enumerate(_problems(task), 1):
+        env = task.env.of(problem)
+        if fault := _start_fault(exploration, env):
+            raise NotProvable(
+                f"{task.env.__name__}.of({_short(problem)}) builds what tapes() does not declare: {fault}"
+            )
+        for recording in task.demonstrate(problem):
+            for frame in dict.fromkeys(recording):
+                for step, node in zip(frame.steps, exploration.histories.nodes_of(frame), strict=True):
+                    if node is None or exploration.histories.decision[node] != step.decision:
+                        raise NotProvable(
+                            f"exploration missed a history of {frame.call.program} that the problem {_short(problem)} "
+                            f"leads to, with the observation {step.observation}: {task.env.__name__} keeps state "
+                            f"outside its tapes, or behaves differently when it runs again"
+                        )
+        exploration.problems_checked = count
+
+
+def _problems(task: Task[Any, Any]) -> Iterator[Any]:
+    sizes = sorted(task.sizes)[:SMALLEST_SIZES]
+    each = -(-SAMPLED_PROBLEMS // len(sizes))
+    for size in sizes:
+        corner_cases = len(task.corner_cases(size))
+        yield from task.test_problems(size, corner_cases + each, 0)
+
+
+def _start_fault(exploration: Exploration, env: Any) -> str:
+    """How the tapes and graphs of a concrete environment differ from the declared ones; empty if they do not."""
+    structures: list[Any] | None = exploration.runner.concrete_structures(env)
+    if structures is None:
+        return "it keeps its tapes in other attributes"
+    kinds: tuple[Any, ...] = exploration.kinds
+    tapes: dict[int, Tape] = {}
+    for number, (kind, structure) in enumerate(zip(kinds, structures, strict=True)):
+        if not isinstance(structure, Tape if isinstance(kind, TapeKind) else Graph):
+            return f"where number {number + 1} of the tapes and graphs belongs, there is {structure!r}"
+        if fault := structure.start_fault(kind):
+            return f"number {number + 1} of the tapes and graphs {fault}"
+        if isinstance(structure, Tape):
+            tapes[number] = structure
+            measure = exploration.measure(number)
+            other = tapes.get(measure)
+            if other is not None and len(structure.contents()) != len(other.contents()):
+                return (
+                    f"tape {number + 1} has {len(structure.contents())} cells and tape {measure + 1} has "
+                    f"{len(other.contents())}, but length_of promises equal lengths"
+                )
+    return ""
+
+
+def _short(problem: Any) -> str:
+    text = repr(problem)
+    return text if len(text) <= MAX_PROBLEM_TEXT else f"{text[: MAX_PROBLEM_TEXT - 20]}...{text[-12:]}"
