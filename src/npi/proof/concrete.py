@@ -61,21 +61,22 @@ def _start_fault(exploration: Exploration, env: Any) -> str:
     if structures is None:
         return "it keeps its tapes in other attributes"
     kinds: tuple[Any, ...] = exploration.kinds
-    tapes: dict[int, Tape] = {}
+    lengths: dict[int, int] = {}
     for number, (kind, structure) in enumerate(zip(kinds, structures, strict=True)):
-        if not isinstance(structure, Tape if isinstance(kind, TapeKind) else Graph):
+        expected: Any = Tape if isinstance(kind, TapeKind) else Graph
+        if not isinstance(structure, expected):
             return f"where number {number + 1} of the tapes and graphs belongs, there is {structure!r}"
         if fault := structure.start_fault(kind):
             return f"number {number + 1} of the tapes and graphs {fault}"
         if isinstance(structure, Tape):
-            tapes[number] = structure
-            measure = exploration.measure(number)
-            other = tapes.get(measure)
-            if other is not None and len(structure.contents()) != len(other.contents()):
-                return (
-                    f"tape {number + 1} has {len(structure.contents())} cells and tape {measure + 1} has "
-                    f"{len(other.contents())}, but length_of promises equal lengths"
-                )
+            lengths[number] = len(structure.contents())
+    for number, length in lengths.items():
+        measure = exploration.measure(number)
+        if length != lengths[measure]:
+            return (
+                f"tape {number + 1} has {length} cells and tape {measure + 1} has {lengths[measure]}, but length_of "
+                f"promises equal lengths"
+            )
     return ""
 
 
