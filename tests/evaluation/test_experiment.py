@@ -172,6 +172,7 @@ def test_an_interrupted_experiment_resumes(folder):
     assert len(json.loads(kept.read_text())["runs"]) == 4
 
 
+@pytest.mark.posix
 def test_runs_end_with_the_command_that_made_them(folder):
     """However it ends: a run left over would go on for hours."""
     (folder / "slow").touch()
@@ -180,8 +181,11 @@ def test_runs_end_with_the_command_that_made_them(folder):
     deadline = time.monotonic() + 60
     while not (folder / "results" / "squares.json").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
+    assert (folder / "results" / "squares.json").exists()
     process.kill()
-    process.communicate(timeout=30)  # the workers hold this end of the pipe too: it closes when they are gone
+    # The workers hold this end of the pipe too: it closes, and communicate returns in time, only when they are gone.
+    process.communicate(timeout=30)
+    assert process.returncode == -signal.SIGKILL
 
 
 def with_arguments(arguments):
