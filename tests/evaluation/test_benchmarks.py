@@ -44,6 +44,7 @@ def test_proofs_are_counted_at_once_and_after_repair():
     assert "| 0 to 9 of 135 |" in row
 
 
+@pytest.mark.slow
 def test_bubble_sort_is_proved_from_three_traces():
     result = of("proofs").measure(device="cpu", task="bubblesort", sizes=[3], examples=3, seed=0)
     assert result["proved"]

@@ -81,6 +81,7 @@ def test_tasks_without_tapes_cannot_be_proved():
     assert list(Verifier([tasks.find("cars"), FEW]).explorations) == ["bubblesort"]
 
 
+@pytest.mark.slow
 def test_the_command_trains_until_verified(npi, tmp_path):
     out = str(tmp_path / "model")
     code, printed, err = npi("train", "quicksort", "--sizes", "5", "--examples", "4", "--out", out, "--until-verified")
