@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from npi.evaluation.experiment import Experiment, find_experiment
 from npi.evaluation.results import Run
 
