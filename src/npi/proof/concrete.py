@@ -33,16 +33,17 @@ def check_concrete_runs(exploration: Exploration) -> None:
         env = task.env.of(problem)
         if fault := _start_fault(exploration, env):
             raise NotProvable(
-                f"{task.env.__name__}.of({_short(problem)}) builds what tapes() does not declare: {fault}"
+                f"{task.env.__name__}.of({short_text(problem)}) builds what tapes() does not declare: {fault}"
             )
         for recording in task.demonstrate(problem):
             for frame in dict.fromkeys(recording):
                 for step, node in zip(frame.steps, exploration.histories.nodes_of(frame), strict=True):
                     if node is None or exploration.histories.decision[node] != step.decision:
                         raise NotProvable(
-                            f"exploration missed a history of {frame.call.program} that the problem {_short(problem)} "
-                            f"leads to, with the observation {step.observation}: {task.env.__name__} keeps state "
-                            f"outside its tapes, or behaves differently when it runs again"
+                            f"exploration missed a history of {frame.call.program} that the problem "
+                            f"{short_text(problem)} leads to, with the observation {step.observation}: "
+                            f"{task.env.__name__} keeps state outside its tapes, or behaves differently when it runs "
+                            f"again"
                         )
         exploration.problems_checked = count
 
@@ -80,6 +81,7 @@ def _start_fault(exploration: Exploration, env: Any) -> str:
     return ""
 
 
-def _short(problem: Any) -> str:
+def short_text(problem: Any) -> str:
+    """A problem as messages show it: the middle of a long one is left out."""
     text = repr(problem)
     return text if len(text) <= MAX_PROBLEM_TEXT else f"{text[: MAX_PROBLEM_TEXT - 20]}...{text[-12:]}"

@@ -22,12 +22,9 @@ from npi.network.neural_decider import NeuralDecider
 from npi.progress import Progress, ProgressCallback, no_progress, report_counts
 from npi.proof.certificate import Certificate, certify
 from npi.proof.compare import MARGIN, Comparison, compare_histories
-from npi.proof.concrete import check_concrete_runs
+from npi.proof.concrete import check_concrete_runs, short_text
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
-
-SHORT_TEXT = 80  # characters; of a longer problem, a message shows the first and the last so many:
-SHORT_START, SHORT_END = 60, 12
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ class Counterexamples:
         lines = [
             _heading(self),
             f"not proved: the network decides differently from the teacher after {self.wrong:,} of them",
-            f"a problem that shows it: {_short(self.problem)}"
+            f"a problem that shows it: {short_text(self.problem)}"
             if self.problem is not None
             else "no problem was found that shows it: perhaps no problem reaches this history",
             f"in {self.frame.call.program} the teacher {decided[0]} and the network {decided[1]}, after observing:",
@@ -173,11 +170,6 @@ def _heading(result: Proof | Counterexamples) -> str:
         f"{len(result.exploration.summaries):,} calls, explored in {result.exploring:.1f} s; {result.seconds:.1f} s in "
         f"all"
     )
-
-
-def _short(problem: Any) -> str:
-    text = str(problem)
-    return text if len(text) <= SHORT_TEXT else f"{text[:SHORT_START]} ... {text[-SHORT_END:]}"
 
 
 def _last_decision(model: NPI, task: Task[Any, Any], frame: Frame) -> Decision:
