@@ -85,7 +85,7 @@ def run(
     engine      "neural" queries the network at every step; "memo" only once for each distinct history (a call and the
                 observations of its frame so far), with the same decisions
     limits      bounds on steps and depth; by default, twice the teacher's steps plus 1,000
-    keep_trace  False: if no limits are given, a compiled program keeps no trace, and runs several times as fast
+    keep_trace  False: if no limits are given, a compiled program keeps no trace, and runs faster
     device      where to load the model, if it is not given as an `NPI`: "cpu", "cuda" or "auto"
 
     Raises `Runaway` if the run reaches a limit, and `BadInput` if the model has not learned the task.
