@@ -1,5 +1,6 @@
 """Environments and teachers that once fooled the proof: each is explored soundly now, or refused."""
 
+import random
 from dataclasses import replace
 from itertools import count, product
 from typing import Annotated, NamedTuple
@@ -9,6 +10,8 @@ import pytest
 from npi import LEFT, RIGHT, Env, Tape, TapeKind, Task, act, program
 from npi.errors import NotProvable
 from npi.language.record import record
+from npi.proof.abstract_env import AbstractEnv
+from npi.proof.assumptions import assumptions
 from npi.proof.concrete import check_concrete_runs
 from npi.proof.explore import Exploration
 from npi.proof.lazy_tape import LazyTape
@@ -92,6 +95,12 @@ def explored(task):
     for _ in exploration.run():
         pass
     return exploration
+
+
+def run_concretely(task):
+    """How many concrete problems of a task stay within its exploration."""
+    exploration = explored(task)
+    return check_concrete_runs(task, exploration.abstract, exploration.histories)
 
 
 def unexplored(task):
@@ -284,19 +293,17 @@ def write_and_look(pad):
 )
 def test_what_concrete_problems_show_is_compared_with_what_is_declared(env, main, message):
     with pytest.raises(NotProvable, match=message):
-        check_concrete_runs(explored(task_of(main, env)))
+        run_concretely(task_of(main, env))
 
 
 def test_a_task_with_a_fault_is_not_proved():
     task = replace(task_of(compare_ends), answer=lambda problem: 1)
     with pytest.raises(NotProvable, match="has a fault, so nothing about it can be proved: COMPARE_ENDS gives None"):
-        check_concrete_runs(explored(task))
+        run_concretely(task)
 
 
 def test_a_sound_task_passes():
-    exploration = explored(task_of(compare_ends))
-    check_concrete_runs(exploration)
-    assert exploration.problems_checked >= 500
+    assert run_concretely(task_of(compare_ends)) >= 500
 
 
 class Slotted(Pair):
@@ -341,15 +348,172 @@ class Fickle(Pair):
         return Seen(self.first.read() if next(LOOKS) % 3 == 0 else 0, 0, 0)
 
 
+class Clock:
+    time = 0
+
+
+CLOCK = Clock()
+
+
+class Ticking(Pair):
+    """Reads its tape every third time only, by an attribute of an object that is global."""
+
+    def observe(self) -> Seen:
+        CLOCK.time += 1
+        return Seen(self.first.read() if CLOCK.time % 3 == 0 else 0, 0, 0)
+
+
+class Gambling(Pair):
+    def observe(self) -> Seen:
+        return Seen(random.randrange(2), 0, 0)
+
+
+NOTES: list[int] = []
+
+
+class Noting(Pair):
+    """Notes in a global list what it did."""
+
+    def act(
+        self, op: Annotated[int, range(2)], symbol: Annotated[int, range(2)], tape: Annotated[int, range(2)]
+    ) -> None:
+        NOTES.append(op)
+        super().act(op, symbol, tape)
+
+
+class Asking(Pair):
+    """Asks whether its tape is a concrete one."""
+
+    def observe(self) -> Seen:
+        return Seen(1 if hasattr(self.first, "contents") else 0, 0, 0)
+
+
+class Trying(Pair):
+    """Does what only a concrete tape allows, and hides the error."""
+
+    def observe(self) -> Seen:
+        try:
+            return Seen(int(len(self.first.contents()) > 1), 0, 0)
+        except:  # noqa: E722  # the planted fault
+            return Seen(0, 0, 0)
+
+
 @pytest.mark.parametrize(
     ("env", "message"),
     [
         (Slotted, "Slotted declares __slots__"),
         (Hiding, "in a tuple that has attributes of its own"),
         (Growing, "changes log, an attribute of its class"),
-        (Fickle, "uses its tapes differently when it is repeated"),
+        (Fickle, "uses LOOKS, which Fickle.observe refers to, an iterator that remembers its place"),
+        (Ticking, "uses its tapes differently when it is repeated"),
+        (Gambling, "uses random, which Gambling.observe refers to: it differs from run to run"),
+        (Noting, "Noting changes NOTES, which Noting.act refers to"),
+        (Asking, "no abstract tape has 'contents'"),
+        (Trying, "no abstract tape has 'contents'"),
     ],
 )
 def test_state_outside_tapes_is_refused(env, message):
     with pytest.raises(NotProvable, match=message):
         explored(task_of(write_one, env))
+
+
+def test_values_that_nobody_can_watch_are_assumptions():
+    assert explored(task_of(write_one)).abstract.watch.unseen == {}
+    abstract = AbstractEnv(Ticking)
+    assert list(abstract.watch.unseen) == ["CLOCK, which Ticking.observe refers to (Clock)"]
+    assert "constant: CLOCK, which Ticking.observe refers to (Clock)" in assumptions(abstract.watch.unseen)
+
+
+raised = False
+FLAGS = [False]
+
+
+@program
+def look_at_flag(pad):
+    if FLAGS[0]:
+        act(pad, WRITE, 1)
+
+
+@program(name="RAISES")
+def raises_flag(pad):
+    """A callee sees the flag, and afterwards it is as it was."""
+    FLAGS[0] = True
+    try:
+        look_at_flag(pad)
+    finally:
+        FLAGS[0] = False
+
+
+@program(name="RAISES")
+def raises_global(pad):
+    global raised
+    raised = not raised
+    look_at_flag(pad)
+
+
+def counting():
+    calls = 0
+
+    @program(name="RAISES")
+    def raises_nonlocal(pad):
+        nonlocal calls
+        calls += 1
+        look_at_flag(pad)
+
+    return raises_nonlocal
+
+
+@program(name="RAISES")
+def raises_by_chance(pad):
+    if random.random() < 0.5:
+        look_at_flag(pad)
+
+
+@program(name="SWALLOWS")
+def swallows(pad):
+    try:
+        look_at_flag(pad)
+        bit = pad.observe().bit
+    except BaseException:
+        bit = 1
+    if bit:
+        act(pad, WRITE, 1)
+
+
+@program(name="SWALLOWS")
+def swallows_refusal(pad):
+    try:
+        pad.first.read()
+    except BaseException:
+        act(pad, WRITE, 1)
+
+
+@pytest.mark.parametrize(
+    ("main", "message"),
+    [
+        (raises_flag, "planted changes FLAGS, which look_at_flag refers to|planted changes FLAGS, which raises_flag"),
+        (raises_global, r"raises_global \(.*\) assigns to raised, which outlives it"),
+        (counting(), r"raises_nonlocal \(.*\) assigns to calls, which outlives it"),
+        (raises_by_chance, "planted uses random, which raises_by_chance refers to"),
+        (swallows, "goes on after its replay has ended"),
+        (swallows_refusal, "only observe and act may use"),
+    ],
+)
+def test_a_teacher_with_hidden_state_is_refused(main, message):
+    with pytest.raises(NotProvable, match=message):
+        explored(task_of(main))
+
+
+TABLE = {0: 1, 1: 0}
+
+
+class Partial(Pair):
+    """Fails where both bits are 1, which no problem is: the second tape holds zeros alone."""
+
+    def observe(self) -> Seen:
+        return Seen(self.first.read(), 0, TABLE[self.first.read() + self.second.read()])
+
+
+def test_an_error_that_only_abstract_tapes_reach_is_explained():
+    with pytest.raises(NotProvable, match=r"Partial or of its teacher fails in observe .*KeyError: 2.*abstract tapes"):
+        explored(task_of(write_one, Partial))

@@ -40,7 +40,8 @@ def compile(
     with show_progress() as progress:
         table = npi.compile(task, model, device=device, progress=progress)
     save_table(table, out)
-    histories = table.facts["histories"]
+    assert table.certificate is not None  # a compiled program was proved
+    histories = table.certificate.histories
     if json:
         print_json({"task": table.task, "histories": histories, "states": len(table.states), "out": str(out)})
     else:

@@ -246,8 +246,9 @@ def proving(task: str, target: float | None = None) -> Iterator[Measurement]:
     outcome = verify(task, device="cpu")
     if not isinstance(outcome, Proof):
         raise WrongAnswer(f"the shipped model is not proved on {task}")
-    yield Measurement(f"`npi verify {task}`: {outcome.histories:,} histories", outcome.seconds, "s", target)
-    yield Measurement("- of these, exploring", outcome.exploring, "s")
+    yield Measurement(f"`npi verify {task}`: {outcome.histories:,} histories", outcome.seconds["all"], "s", target)
+    for stage in ("exploring", "checking", "sampling", "comparing"):
+        yield Measurement(f"- of these, {stage}", outcome.seconds[stage], "s")
 
 
 def teaching() -> Iterator[Measurement]:
@@ -273,7 +274,7 @@ def compiled() -> Iterator[Measurement]:
         ("quicksort", integers, 10**5, "integers"),
     ):
         task = tasks.find(name)
-        table = compile_histories(task, proved_histories(task), {})
+        table = compile_histories(task, proved_histories(task))
         problem = sample(Random(0), size)
         env = task.env.of(problem)
         took = seconds(lambda env=env, table=table, call=task.call: table.run(env, call))

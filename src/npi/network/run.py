@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 # The default limit of a run: STEP_FACTOR times the teacher's steps, plus EXTRA_STEPS for short problems. A run that
 # needs more no longer follows its teacher.
 STEP_FACTOR, EXTRA_STEPS = 2, 1000
-TEACHER_LIMITS = Limits(steps=100_000_000)  # when counting a teacher's steps, in case it never returns
+# When counting a teacher's steps, in case it never returns; and of compiled programs that keep no trace.
+TEACHER_LIMITS = Limits(steps=100_000_000)
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,8 @@ class Run:
 class UntracedDecider(Protocol):
     """A decider that can also run a program by itself, faster, keeping no trace."""
 
-    def run(self, env: Env, call: Call) -> int:
-        """Run a program; return the number of steps."""
+    def run(self, env: Env, call: Call, limits: Limits) -> int:
+        """Run a program; return the number of steps, or raise `Runaway`."""
         ...
 
 
@@ -84,8 +85,9 @@ def run(
     model       an `NPI`, a folder, None for the model that comes with npi, or a decider, such as a compiled program
     engine      "neural" queries the network at every step; "memo" only once for each distinct history (a call and the
                 observations of its frame so far), with the same decisions
-    limits      bounds on steps and depth; by default, twice the teacher's steps plus 1,000
-    keep_trace  False: if no limits are given, a compiled program keeps no trace, and runs faster
+    limits      bounds on steps and depth; by default, twice the teacher's steps plus 1,000, and for a compiled program
+                without a trace 100 million steps: counting the teacher's would take as long as the run
+    keep_trace  False: a compiled program keeps no trace, and runs faster
     device      where to load the model, if it is not given as an `NPI`: "cpu", "cuda" or "auto"
 
     Raises `Runaway` if the run reaches a limit, and `BadInput` if the model has not learned the task.
@@ -117,8 +119,8 @@ def run(
         raise BadInput(f"{problem!r} is no problem of {found.name}: {error}") from error
     trace = None
     try:
-        if isinstance(decider, UntracedDecider) and limits is None and not keep_trace:
-            steps = decider.run(env, found.call)
+        if isinstance(decider, UntracedDecider) and not keep_trace:
+            steps = decider.run(env, found.call, limits or TEACHER_LIMITS)
         else:
             trace = run_program(env, found.call, decider, limits or default_limits(found, problem))
             steps = len(trace.decisions)

@@ -1,147 +1,236 @@
-"""Certificates: records of proofs, each to be compared with a repetition of its proof.
+"""Certificates: records of proofs, to be checked without repeating the search.
 
-A certificate is a JSON file. It holds hashes of the weights, of the task's source, of the code that the proof rests on
-and of the reachable histories. Whoever repeats the proof computes the hashes again, and so notices any change.
+A certificate is a JSON file. It holds hashes of all that the proof rests on, what the proof found, and the proof table:
+the abstract states, call summaries and decisions that checker.py checks. `npi verify TASK --check FILE` computes the
+hashes again, checks the table, compares the network with it, and says what differs.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
-import inspect
 import json
-import sys
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+import platform
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import torch
+from typing import TYPE_CHECKING, Any, Never
 
 from npi import __version__
 from npi.errors import BadInput
 from npi.files import write
-from npi.language.task import Task
-from npi.network.model import NPI
-from npi.proof.compare import MARGIN, Comparison
-from npi.proof.explore import Exploration
-from npi.proof.histories import Histories
 
-FORMAT = 1  # of the file; a change that older versions cannot read increases it
-# The rooms (folders of src/npi) that a proof rests on. A certificate's hash of the code covers every module in them.
-PROOF_ROOMS = ("language", "network", "proof")
+if TYPE_CHECKING:
+    from npi.language.task import Task
+    from npi.network.model import NPI
+    from npi.proof.compare import Comparison
+
+FORMAT = 2  # of the file; a change that older versions cannot read increases it
+# A larger table, when compressed, is not stored: the certificate then holds its hash alone, and checking a proof finds
+# the table again.
+MAX_TABLE_BYTES = 2_000_000
+LIBRARIES = ("torch", "numpy")  # whose versions a certificate records, beside those of npi and Python
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """A proof that a model runs a task as its teacher does, on problems of every size."""
+    """A proof that a model runs a task as its teacher does, on problems of every size.
 
-    format: int
+    task, teacher   what was proved
+    weights         SHA-256 of every tensor of the model
+    config          SHA-256 of its configuration, and of its programs' names and generations (see `NPI.generations`)
+    files           SHA-256 of each file that the proof rests on (see source_files.py)
+    table           SHA-256 of the proof table, as `proof_hash` computes it
+    program         SHA-256 of the part of the table that a compiled program consists of
+    histories       how many histories the network was compared with the teacher after
+    calls           how many pairs of a call and an abstract state in which it is entered
+    problems        how many concrete problems were run: their histories were all in the table
+    margin          the smallest margin of a decision as computed, in logits (see npi.network.decision.margin)
+    rounding        the largest bound on the rounding error of a logit that a decision rests on
+    guaranteed      for each program, the smallest margin less the bounds on rounding errors: how far, in logits, the
+                    exact network is from another decision
+    margin_needed   what the proof requires of each of these
+    assumptions     what the proof assumes and does not check (docs/proof.md)
+    versions        of npi, Python and the libraries that computed the proof
+    """
+
     task: str
     teacher: str
-    # SHA-256 of every tensor, the model's configuration, and the programs' names and generations (see NPI.generations).
     weights: str
-    source: str  # SHA-256 of the files that define the environment and the teacher
-    proof: str  # SHA-256 of the modules in PROOF_ROOMS
-    histories: int  # reachable histories
-    calls: int  # pairs of a call and an abstract state in which the call is entered
-    explored: str  # SHA-256 of the reachable histories and the decision after each
-    margin: float  # the smallest margin of all decisions, in logits (see npi.network.decision.margin)
-    margin_needed: float  # what the proof requires of every margin
-    # Versions.
-    npi: str
-    torch: str
-    python: str
+    config: str
+    files: dict[str, str]
+    table: str
+    program: str
+    histories: int
+    calls: int
+    problems: int
+    margin: float
+    rounding: float
+    guaranteed: dict[str, float]
+    margin_needed: float
+    assumptions: list[str]
+    versions: dict[str, str]
+    format: int = field(default=FORMAT)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all fields. Whoever edits a field changes it."""
+        return _hash(asdict(self))
 
     def differences(self, other: Certificate) -> list[str]:
         """How a certificate of the repeated proof differs from this one, in words; empty if the proof still holds.
 
-        Versions may differ. Margins may differ by up to MARGIN, because machines round differently.
+        Versions and the number of sampled problems may differ, and margins by their rounding.
         """
-        messages = {
-            "weights": "the weights differ",
-            "source": "the task's source has changed",
-            "proof": "the code that the proof rests on has changed",
-            "explored": "the reachable histories have changed",
-        }
         found = []
-        for name in ("format", "task", "teacher", *messages, "histories", "calls", "margin_needed"):
+        for name, message in (("weights", "the weights differ"), ("config", "the model's configuration differs")):
+            if getattr(self, name) != getattr(other, name):
+                found.append(message)
+        found += file_differences(self.files, other.files)
+        if self.table != other.table:
+            found.append("the proof table differs")
+        for name in ("task", "teacher", "histories", "calls", "margin_needed", "assumptions"):
             expected, actual = getattr(self, name), getattr(other, name)
             if expected != actual:
-                found.append(messages.get(name) or f"{name} is {actual}, not {expected}")
-        if abs(self.margin - other.margin) > MARGIN:
-            found.append(f"the margin is {other.margin:.4f}, not {self.margin:.4f}")
+                found.append(f"{name} is {actual}, not {expected}")
+        allowed = 2 * (self.rounding + other.rounding)
+        if not abs(self.margin - other.margin) <= allowed:
+            found.append(f"the margin is {other.margin!r}, not {self.margin!r}")
+        if self.guaranteed.keys() != other.guaranteed.keys() or not all(
+            abs(margin - other.guaranteed[program]) <= allowed for program, margin in self.guaranteed.items()
+        ):
+            found.append("the guaranteed margins of the programs differ")
         return found
 
 
-def certify(model: NPI, task: Task, exploration: Exploration, comparison: Comparison) -> Certificate:
+def certify(
+    task: Task[Any, Any],
+    model: NPI,
+    files: dict[str, str],
+    table: Mapping[str, Any],
+    comparison: Comparison,
+    problems: int,
+    assumptions: list[str],
+) -> Certificate:
     """The certificate of a proof that succeeded."""
+    from npi.proof.compare import MARGIN
+
     if not comparison.proved:
         raise ValueError("the proof failed, so there is nothing to certify")
-    sources = {inspect.getfile(thing) for thing in (task.env, *(p.function for p in exploration.programs()))}
     return Certificate(
-        FORMAT,
-        task.name,
-        task.teacher,
-        _hash_weights(model),
-        _hash_files(Path(source) for source in sources),
-        _hash_files(path for room in PROOF_ROOMS for path in (Path(__file__).parents[1] / room).glob("*.py")),
-        comparison.histories,
-        len(exploration.summaries),
-        _hash_histories(exploration.histories),
-        comparison.margin,
-        MARGIN,
-        __version__,
-        torch.__version__,
-        ".".join(map(str, sys.version_info[:3])),
+        task=task.name,
+        teacher=task.teacher,
+        weights=_hash_weights(model),
+        config=_hash([model.programs, model.generations, asdict(model.config)]),
+        files=files,
+        table=proof_hash(table),
+        program=program_hash(table),
+        histories=comparison.histories,
+        calls=len(table["summaries"]),
+        problems=problems,
+        margin=comparison.margin,
+        rounding=comparison.rounding,
+        guaranteed=comparison.guaranteed_by_program,
+        margin_needed=MARGIN,
+        assumptions=assumptions,
+        versions=_versions(),
     )
 
 
-def save_certificate(certificate: Certificate, path: Path) -> None:
-    write(path, (json.dumps(asdict(certificate), indent=2) + "\n").encode())
+def file_differences(expected: Mapping[str, str], actual: Mapping[str, str]) -> list[str]:
+    """The files whose hashes differ, in words."""
+    changed = sorted(name for name in expected.keys() | actual.keys() if expected.get(name) != actual.get(name))
+    return [f"{', '.join(changed)}: changed since the proof"] if changed else []
 
 
-def load_certificate(path: Path) -> Certificate:
+def proof_hash(table: Mapping[str, Any]) -> str:
+    return _hash(table)
+
+
+def program_hash(table: Mapping[str, Any]) -> str:
+    """The hash of what a compiled program and a proof table have in common."""
+    return _hash([table["decisions"], table["nodes"], table["calls"]])
+
+
+def save_certificate(certificate: Certificate, table: Mapping[str, Any], path: Path) -> None:
+    """Write a certificate with its proof table, if that is not too large."""
+    packed = zlib.compress(_canonical(table).encode(), 9)
+    content = asdict(certificate) | {
+        "digest": certificate.digest,
+        "proof_table": base64.b64encode(packed).decode() if len(packed) <= MAX_TABLE_BYTES else None,
+    }
+    write(path, (json.dumps(content, indent=2) + "\n").encode())
+
+
+def load_certificate(path: Path) -> tuple[Certificate, dict[str, Any] | None]:
+    """A certificate, and its proof table if it is stored with it."""
     if not path.is_file():
         raise BadInput(f"there is no certificate {path}: write one with npi verify TASK --certificate {path}")
     try:
-        read: Any = json.loads(path.read_text("utf-8"))
+        read: Any = json.loads(path.read_text("utf-8"), parse_constant=_no_number)
     except (ValueError, OSError) as error:
         raise BadInput(
             f"{path} is not a certificate, or only a part of one ({error}): write it again with npi verify"
         ) from error
-    types = {f.name: {"int": int, "str": str, "float": (int, float)}[str(f.type)] for f in fields(Certificate)}
-    if not isinstance(read, dict) or set(read) != set(types):
-        raise BadInput(f"{path} is not a certificate of this version: {_wrong_fields(read, set(types))}")
-    for name, kind in types.items():
-        if not isinstance(read[name], kind):
-            raise BadInput(f"{path} is not a certificate: {name} is {read[name]!r}")
-    return Certificate(**read)
-
-
-def _wrong_fields(read: Any, expected: set[str]) -> str:
     if not isinstance(read, dict):
-        return "it is not a JSON object"
-    faults = (("lacks", expected - set(read)), ("has the unknown fields", set(read) - expected))
-    return "; ".join(f"it {fault} {', '.join(sorted(names))}" for fault, names in faults if names)
+        raise BadInput(f"{path} is not a certificate: it is not a JSON object")
+    packed = read.pop("proof_table", None)
+    certificate = read_certificate(read, str(path))
+    if packed is None:
+        return certificate, None
+    try:
+        table = json.loads(zlib.decompress(base64.b64decode(packed)))
+        if proof_hash(table) == certificate.table:
+            return certificate, table
+    except (ValueError, TypeError, zlib.error):
+        pass
+    raise BadInput(f"{path} was edited: its proof table is not the one that was proved. Write it again with npi verify")
+
+
+def read_certificate(read: Any, where: str) -> Certificate:
+    """A certificate from its JSON object, with its digest. `where` is for errors."""
+    if not isinstance(read, dict):
+        raise BadInput(f"{where} holds no certificate: it is not a JSON object")
+    if read.get("format") != FORMAT:
+        raise BadInput(
+            f"{where} holds no certificate of this version: its format is {read.get('format')!r}, not {FORMAT}. Prove "
+            f"the task again"
+        )
+    read = dict(read)
+    digest = read.pop("digest", None)
+    names = {one.name for one in fields(Certificate)}
+    if read.keys() != names:
+        faults = (("lacks", names - read.keys()), ("has the unknown fields", read.keys() - names))
+        text = "; ".join(f"it {fault} {', '.join(sorted(map(str, found)))}" for fault, found in faults if found)
+        raise BadInput(f"{where} holds no certificate: {text}")
+    certificate = Certificate(**read)
+    if certificate.digest != digest:
+        raise BadInput(f"{where} was edited: its fields do not have the digest that it gives. Prove the task again")
+    return certificate
+
+
+def _no_number(text: str) -> Never:
+    raise ValueError(f"{text} is no number")
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), sort_keys=True, allow_nan=False)
+
+
+def _hash(value: Any) -> str:
+    return hashlib.sha256(_canonical(value).encode()).hexdigest()
 
 
 def _hash_weights(model: NPI) -> str:
-    digest = hashlib.sha256(json.dumps([model.programs, model.generations, asdict(model.config)]).encode())
+    digest = hashlib.sha256()
     for name, tensor in sorted(model.state_dict().items()):
-        digest.update(name.encode())
+        # With names, types and shapes, so that no value can move from one tensor to another.
+        digest.update(_canonical([name, str(tensor.dtype), list(tensor.shape)]).encode())
         digest.update(tensor.cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
 
 
-def _hash_files(paths: Iterable[Path]) -> str:
-    return hashlib.sha256(b"".join(path.read_bytes() for path in sorted(paths))).hexdigest()
-
-
-def _hash_histories(histories: Histories) -> str:
-    digest = hashlib.sha256()
-    for parent, call, observation, decision in zip(
-        histories.parent, histories.call, histories.observation, histories.decision, strict=True
-    ):
-        called = None if decision is None else (decision.program, decision.args)
-        digest.update(repr((parent, call.program, call.args, tuple(map(int, observation)), called)).encode())
-    return digest.hexdigest()
+def _versions() -> dict[str, str]:
+    return {"npi": __version__, "python": platform.python_version(), **{name: version(name) for name in LIBRARIES}}

@@ -5,7 +5,6 @@ Both prove a model first, which needs torch. A program table is decompiled witho
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from npi.errors import BadInput
 from npi.language.task import Task
 from npi.progress import ProgressCallback, no_progress
 from npi.proof import decompile as decompiler
-from npi.proof.program_table import ProgramTable, check_table_fits, compile_histories
+from npi.proof.program_table import ProgramTable, check_table_fits, read_table
 
 if TYPE_CHECKING:
     import torch
@@ -53,7 +52,7 @@ def compile(
             f"so it can be neither compiled nor decompiled: npi verify shows where, npi train --until-verified "
             f"repairs it"
         )
-    return compile_histories(result.task, result.exploration.histories, asdict(result.certificate))
+    return read_table(result.table, result.certificate)
 
 
 def decompile(

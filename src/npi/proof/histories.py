@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from npi.errors import NotProvable
 from npi.language.program import Call, Decision, Frame, Observation, Step
 
 
@@ -26,21 +25,17 @@ class Histories:
     def __len__(self) -> int:
         return len(self.parent)
 
+    def find(self, call: Call, parent: int, observation: Observation) -> int | None:
+        """The node of a history; None if it is not in the set."""
+        return self.children.get((call if parent < 0 else parent, observation))
+
     def add(self, call: Call, parent: int, observation: Observation, decision: Decision) -> int:
-        """The node of a history, added if it is new. Raises if the teacher decided differently before."""
-        key = (call if parent < 0 else parent, observation)
-        node = self.children.get(key)
-        if node is None:
-            node = self.children[key] = len(self.parent)
-            self.parent.append(parent)
-            self.call.append(call)
-            self.observation.append(observation)
-            self.decision.append(decision)
-        elif self.decision[node] != decision:
-            raise NotProvable(
-                f"{call.program} decides both {decision} and {self.decision[node]} after the same observations, so it "
-                f"depends on something that observe does not show: npi check finds out what"
-            )
+        """Add a history that is new, with the decision after it; returns its node."""
+        node = self.children[call if parent < 0 else parent, observation] = len(self.parent)
+        self.parent.append(parent)
+        self.call.append(call)
+        self.observation.append(observation)
+        self.decision.append(decision)
         return node
 
     def nodes_of(self, frame: Frame) -> Iterator[int | None]:
@@ -48,7 +43,7 @@ class Histories:
         node: int | None = -1
         for step in frame.steps:
             if node is not None:
-                node = self.children.get((frame.call if node < 0 else node, step.observation))
+                node = self.find(frame.call, node, step.observation)
             yield node
 
     def frame(self, node: int) -> Frame:

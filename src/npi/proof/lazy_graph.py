@@ -9,10 +9,10 @@ next child is never open where there are no cycles, and the start vertex is know
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Never
 
 from npi.language.graph import BLACK, GRAY, NONE, WHITE, GraphKind
-from npi.proof.oracle import Oracle
+from npi.proof.oracle import CONCRETE_ONLY, Oracle
 
 POSSIBLE_COLOURS = (NONE, WHITE, BLACK)  # of a vertex whose colour is undetermined
 
@@ -35,6 +35,11 @@ class LazyGraph:
         self.__counted, self.__oracle = kind.counted, oracle
         self.load(state)
 
+    def __getattr__(self, name: str) -> Never:
+        if name.startswith("__") and name.endswith("__"):  # Python itself asks for these
+            raise AttributeError(name)
+        self.__oracle.refuse(CONCRETE_ONLY.format(f"no abstract graph has {name!r}"))
+
     @staticmethod
     def initial(kind: GraphKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractGraph:
         """The abstract graph of every problem: there is a start vertex, all vertices are white, and none is open."""
@@ -43,9 +48,13 @@ class LazyGraph:
     def load(self, state: AbstractGraph) -> None:
         self.__start, self.__child, self.__open, self.__maybe_more = state
 
-    def abstract(self) -> AbstractGraph:
-        """The abstract state."""
+    def state(self) -> AbstractGraph:
+        """The abstract state: all that is known now."""
         return AbstractGraph(self.__start, self.__child, self.__open, self.__maybe_more)
+
+    def abstract(self) -> AbstractGraph:
+        """The abstract state that a proof keeps: nothing is forgotten, since there are few abstract graphs."""
+        return self.state()
 
     def start(self) -> int:
         self.__oracle.check_enabled()

@@ -10,11 +10,10 @@ exploration tries every combination of choices. `docs/proof.md` argues why this 
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Never, TypeVar
 
 from npi.language.tape import LEFT, RIGHT, TapeKind
-from npi.proof.oracle import Oracle
+from npi.proof.oracle import CONCRETE_ONLY, Oracle
 
 # An abstract tape counts saved spans (see Tape.push) up to this many, then notes "perhaps more". Two are enough for
 # quicksort, the one built-in task that saves spans; a higher count makes more abstract states.
@@ -22,6 +21,7 @@ COUNTED_SPANS = 2
 # What follows the last explicit cell and the gap after it: the end of the tape, the cells of the problem that no head
 # has visited yet, or the symbol `beyond` for ever.
 Tail = Literal["end", "given", "beyond"]
+T = TypeVar("T")
 
 
 class AbstractTape(NamedTuple):
@@ -46,6 +46,7 @@ class LazyTape:
         "__gaps",
         "__greater",
         "__heads",
+        "__loaded",
         "__maybe_more",
         "__oracle",
         "__outward",
@@ -61,6 +62,11 @@ class LazyTape:
         self.__cell_radius = max(kind.symbol_radius, kind.cell_radius)
         self.__outward = RIGHT if kind.home == "left" else LEFT
         self.load(state)
+
+    def __getattr__(self, name: str) -> Never:
+        if name.startswith("__") and name.endswith("__"):  # Python itself asks for these
+            raise AttributeError(name)
+        self.__oracle.refuse(CONCRETE_ONLY.format(f"no abstract tape has {name!r}"))
 
     @staticmethod
     def initial(kind: TapeKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractTape:
@@ -86,11 +92,11 @@ class LazyTape:
         return AbstractTape((kind.beyond,), (False, False), heads, "beyond")
 
     def load(self, state: AbstractTape) -> None:
-        self.__cells, self.__gaps = list(state.cells), list(state.gaps)
-        self.__heads = list(state.heads)
+        self.__loaded = state
+        # Tuples are replaced, not changed, so `state` sees at once what is as it was.
+        self.__cells, self.__gaps, self.__heads = state.cells, state.gaps, state.heads
         self.__tail: Tail = state.tail
-        self.__greater = {(first, second): known for first, second, known in state.greater}
-        self.__spans, self.__maybe_more = state.spans, state.maybe_more
+        self.__greater, self.__spans, self.__maybe_more = state.greater, state.spans, state.maybe_more
 
     def read(self, head: int = 0) -> int:
         self.__oracle.check_enabled()
@@ -99,38 +105,40 @@ class LazyTape:
         place = self.__heads[head]
         symbol = self.__cells[place]
         if symbol is None:
-            symbol = self.__cells[place] = self.__oracle.choose(self.__symbols)
+            symbol = self.__oracle.choose(self.__symbols)
+            self.__cells = _replaced(self.__cells, place, symbol)
         return symbol
 
     def write(self, symbol: int, head: int = 0) -> None:
         self.__oracle.check_enabled()
         if self.__symbols is not None and 0 <= symbol < self.__symbols:
             place = self.__heads[head]
-            self.__cells[place] = symbol
+            self.__cells = _replaced(self.__cells, place, symbol)
             # Comparisons with the value that was there are void.
-            self.__greater = {pair: known for pair, known in self.__greater.items() if place not in pair}
+            self.__greater = tuple(fact for fact in self.__greater if place not in fact[:2])
 
     def greater(self, head: int, other: int) -> bool:
         self.__oracle.check_enabled()
         first, second = self.__heads[head], self.__heads[other]
         if first == second:
             return False
-        known = self.__greater.get((first, second))
-        if known is None:
+        facts = {fact[:2]: fact[2] for fact in self.__greater}
+        if (first, second) not in facts:
             # If the second value is greater, the first is not; otherwise both answers are possible.
-            known = not self.__greater.get((second, first), False) and bool(self.__oracle.choose(2))
-            self.__greater[first, second] = known
-        return known
+            known = not facts.get((second, first), False) and bool(self.__oracle.choose(2))
+            self.__greater = tuple(sorted((*self.__greater, (first, second, known))))
+            return known
+        return facts[first, second]
 
     def swap(self, head: int, other: int) -> None:
         self.__oracle.check_enabled()
         first, second = self.__heads[head], self.__heads[other]
         swapped = {first: second, second: first}
-        self.__greater = {
-            (swapped.get(one, one), swapped.get(two, two)): known for (one, two), known in self.__greater.items()
-        }
+        self.__greater = tuple(
+            sorted((swapped.get(one, one), swapped.get(two, two), known) for one, two, known in self.__greater)
+        )
         cells = self.__cells
-        cells[first], cells[second] = cells[second], cells[first]
+        self.__cells = _replaced(_replaced(cells, first, cells[second]), second, cells[first])
 
     def same(self, head: int, other: int) -> bool:
         self.__oracle.check_enabled()
@@ -138,7 +146,7 @@ class LazyTape:
 
     def jump(self, head: int, other: int) -> None:
         self.__oracle.check_enabled()
-        self.__heads[head] = self.__heads[other]
+        self.__heads = _replaced(self.__heads, head, self.__heads[other])
 
     def push(self, first: int, last: int) -> None:
         self.__oracle.check_enabled()
@@ -171,11 +179,11 @@ class LazyTape:
                 place = self.__heads[head] + 1
                 if place < len(self.__cells):
                     self.__resolve_gap(place)
-                self.__heads[head] += 1
+                self.__heads = _replaced(self.__heads, head, self.__heads[head] + 1)
         elif not self.__on_home_cell(head):
             place = self.__heads[head]
             self.__resolve_gap(place, inward=True)
-            self.__heads[head] -= 1
+            self.__heads = _replaced(self.__heads, head, self.__heads[head] - 1)
 
     def at_start(self, head: int = 0) -> bool:
         self.__oracle.check_enabled()
@@ -195,7 +203,7 @@ class LazyTape:
         place, in_gap = places[self.__oracle.choose(len(places))]
         if in_gap:
             self.__insert(place, gap_before=True, gap_after=True)
-        self.__heads[head] = place
+        self.__heads = _replaced(self.__heads, head, place)
 
     def __resolve_gap(self, place: int, inward: bool = False) -> None:
         """Choose what a head finds that moves into the gap before a cell: nothing, or another cell, now explicit.
@@ -205,7 +213,7 @@ class LazyTape:
         if not self.__gaps[place]:
             return
         if self.__oracle.choose(2) == 0:
-            self.__gaps[place] = False
+            self.__gaps = _replaced(self.__gaps, place, False)
         elif inward:  # the new cell is the next one inwards, so the rest of the gap is before it
             self.__insert(place, gap_before=True, gap_after=False)
         else:
@@ -213,13 +221,12 @@ class LazyTape:
 
     def __insert(self, place: int, gap_before: bool, gap_after: bool) -> None:
         """Replace the gap before the cell at `place` by a new explicit cell, with a gap before and after it or not."""
-        self.__cells.insert(place, None)
-        self.__gaps[place : place + 1] = [gap_before, gap_after]
-        self.__heads = [head + (head >= place) for head in self.__heads]
-        self.__greater = {
-            (first + (first >= place), second + (second >= place)): known
-            for (first, second), known in self.__greater.items()
-        }
+        self.__cells = (*self.__cells[:place], None, *self.__cells[place:])
+        self.__gaps = (*self.__gaps[:place], gap_before, gap_after, *self.__gaps[place + 1 :])
+        self.__heads = tuple(head + (head >= place) for head in self.__heads)
+        self.__greater = tuple(
+            (first + (first >= place), second + (second >= place), known) for first, second, known in self.__greater
+        )
 
     def __on_home_cell(self, head: int) -> bool:
         if self.__heads[head]:
@@ -228,7 +235,7 @@ class LazyTape:
             if self.__oracle.choose(2):
                 self.__insert(0, gap_before=True, gap_after=False)
                 return False
-            self.__gaps[0] = False
+            self.__gaps = _replaced(self.__gaps, 0, False)
         return True
 
     def __on_last_cell(self, head: int) -> bool:
@@ -244,11 +251,11 @@ class LazyTape:
             if self.__oracle.choose(2):
                 self.__insert(outermost + 1, gap_before=False, gap_after=True)
                 return False
-            self.__gaps[-1] = False
+            self.__gaps = (*self.__gaps[:-1], False)
         if self.__tail == "end":
             return True
-        self.__cells.append(self.__next_symbol())
-        self.__gaps.append(False)
+        self.__cells = (*self.__cells, self.__next_symbol())
+        self.__gaps = (*self.__gaps, False)
         return False
 
     def __next_symbol(self) -> int:
@@ -262,23 +269,34 @@ class LazyTape:
             self.__tail = "beyond"
         return self.__beyond
 
-    def abstract(self) -> AbstractTape:
-        """The abstract state: what is known now, without the cells and symbols that are too far from every head."""
-        pairs = sorted((*pair, known) for pair, known in self.__greater.items()) if self.__greater else ()
-        state = AbstractTape(
-            tuple(self.__cells),
-            tuple(self.__gaps),
-            tuple(self.__heads),
-            self.__tail,
-            tuple(pairs),
-            self.__spans,
-            self.__maybe_more,
+    def state(self) -> AbstractTape:
+        """The abstract state: all that is known now. It is the object that was loaded, if nothing has changed."""
+        loaded = self.__loaded
+        if (
+            self.__cells is loaded.cells
+            and self.__gaps is loaded.gaps
+            and self.__heads is loaded.heads
+            and self.__tail == loaded.tail
+            and self.__greater is loaded.greater
+            and self.__spans == loaded.spans
+            and self.__maybe_more == loaded.maybe_more
+        ):
+            return loaded
+        return AbstractTape(
+            self.__cells, self.__gaps, self.__heads, self.__tail, self.__greater, self.__spans, self.__maybe_more
         )
-        return _forget(state, self.__symbol_radius, self.__cell_radius)
+
+    def abstract(self) -> AbstractTape:
+        """The abstract state, without the cells and symbols that are too far from every head."""
+        return forget(self.state(), self.__symbol_radius, self.__cell_radius)
 
 
-@cache
-def _forget(state: AbstractTape, symbol_radius: int, cell_radius: int) -> AbstractTape:
+def _replaced(values: tuple[T, ...], place: int, value: T) -> tuple[T, ...]:
+    """A tuple with another value at one place."""
+    return (*values[:place], value, *values[place + 1 :])
+
+
+def forget(state: AbstractTape, symbol_radius: int, cell_radius: int) -> AbstractTape:
     """Keep the cells at most `cell_radius` from a head, and their symbols at most `symbol_radius` from a head."""
     cells, gaps, heads, tail, greater, spans, maybe_more = state
     with_symbol, kept = _cells_near_heads(state, symbol_radius), sorted(_cells_near_heads(state, cell_radius))

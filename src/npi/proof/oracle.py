@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-from npi.errors import NotProvable
+from collections.abc import Callable
+from typing import Never, TypeVar
+
+T = TypeVar("T")
+
+INCONSISTENT = (
+    "a run uses its tapes differently when it is repeated, so it depends on something that a proof cannot see, such as "
+    "a global, a class attribute or random numbers: keep all of the state on tapes and graphs"
+)
+CONCRETE_ONLY = "the environment or its teacher does what only a concrete tape or graph allows ({})"
+
+
+class Refused(BaseException):
+    """Code of a task did what a proof does not allow; `Oracle.refusal` says what, even where that code catches this."""
 
 
 class Oracle:
@@ -18,14 +31,28 @@ class Oracle:
     `act`, so a teacher that reads a tape in any other place is refused.
     """
 
-    __slots__ = ("choices", "enabled", "options", "position", "repeated")
+    __slots__ = ("choices", "enabled", "options", "position", "refusal", "repeated")
 
     def __init__(self):
         self.enabled = True
         self.choices: list[int] = []  # the current combination
         self.options: list[int] = []  # how many options each of these choices has
         self.position = 0  # how many choices the current run has made
+        self.refusal: str | None = None  # what code of the task did, if a proof does not allow it
         self.repeated = 0  # how many choices the current run must make at least: all but the last as the run before
+
+    def outcomes(self, run: Callable[[], T]) -> list[T]:
+        """The results of a run, one for each combination of choices. The oracle is enabled during it alone."""
+        self.choices, self.options, self.position, self.repeated = [], [], 0, 0
+        results: list[T] = []
+        self.enabled = True
+        try:
+            while True:
+                results.append(run())
+                if not self.advance():
+                    return results
+        finally:
+            self.enabled = False
 
     def choose(self, options: int) -> int:
         """A choice from 0 to options - 1."""
@@ -35,19 +62,23 @@ class Oracle:
             self.choices.append(0)
             self.options.append(options)
         elif self.options[self.position] != options:
-            raise self.inconsistent()
+            self.refuse(INCONSISTENT)
         self.position += 1
         return self.choices[self.position - 1]
 
+    def refuse(self, why: str) -> Never:
+        """End a run because of what code of the task did."""
+        self.refusal = self.refusal or why
+        raise Refused(why)
+
     def check_enabled(self) -> None:
         if not self.enabled:
-            # The exploration reports it like a method that lazy tapes lack.
-            raise AttributeError("only observe and act may use tapes and graphs")
+            self.refuse(CONCRETE_ONLY.format("only observe and act may use tapes and graphs"))
 
     def advance(self) -> bool:
         """Move on to the next combination; False if all were tried."""
         if self.position < self.repeated:
-            raise self.inconsistent()
+            self.refuse(INCONSISTENT)
         del self.choices[self.position :], self.options[self.position :]
         self.position = 0
         while self.choices and self.choices[-1] + 1 == self.options[-1]:
@@ -58,10 +89,3 @@ class Oracle:
             return False
         self.choices[-1] += 1
         return True
-
-    @staticmethod
-    def inconsistent() -> NotProvable:
-        return NotProvable(
-            "a run uses its tapes differently when it is repeated, so it depends on something that a proof cannot see, "
-            "such as a global, a class attribute or random numbers: keep all of the state on tapes and graphs"
-        )

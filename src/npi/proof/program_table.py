@@ -8,8 +8,8 @@ is stored as JSON and needs no torch to run, only the environment.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -21,11 +21,14 @@ from npi.language.env import Env
 from npi.language.interpreter import Query, Reply
 from npi.language.program import ACT, Call, Decision, Observation
 from npi.language.task import Task
+from npi.language.trace import Limits, Runaway, Trace
+from npi.proof.certificate import Certificate, file_differences, program_hash, read_certificate
+from npi.proof.source_files import RUN_ROOMS, hash_files, task_files
 
 if TYPE_CHECKING:
     from npi.proof.histories import Histories
 
-FORMAT = 1  # of the file; a change that older versions cannot read increases it
+FORMAT = 2  # of the file; a change that older versions cannot read increases it
 # From each observation to the decision and the next state, which is None after a return.
 TableState: TypeAlias = dict[tuple[int, ...], tuple[Decision, Any]]
 
@@ -59,7 +62,7 @@ class ProgramTable:
     task, teacher  the task and the teacher whose program was proved
     entry_states   the state in which each call begins
     states         all states; the next states of each come before it
-    facts          what is stored with the program: the certificate of its proof, as a dict
+    certificate    of the proof of this program; None: the table was not made from a proof
     """
 
     def __init__(
@@ -68,9 +71,28 @@ class ProgramTable:
         teacher: str,
         entry_states: dict[Call, TableState],
         states: list[TableState],
-        facts: dict[str, Any],
+        certificate: Certificate | None = None,
     ):
-        self.task, self.teacher, self.entry_states, self.states, self.facts = task, teacher, entry_states, states, facts
+        self.task, self.teacher, self.entry_states, self.states = task, teacher, entry_states, states
+        self.certificate = certificate
+
+    def document(self) -> dict[str, Any]:
+        """The table as JSON: its decisions, its states with the observations of each, and where each call begins."""
+        index = {id(state): number for number, state in enumerate(self.states)}
+        decisions: dict[Decision, int] = {}
+
+        def row(observation: tuple[int, ...], decision: Decision, after: TableState | None) -> list[Any]:
+            number = decisions.setdefault(decision, len(decisions))
+            return [list(observation), number, -1 if after is None else index[id(after)]]
+
+        nodes = [[row(observation, *outcome) for observation, outcome in state.items()] for state in self.states]
+        return {
+            "decisions": [
+                None if decision is None else [decision.program, list(decision.args)] for decision in decisions
+            ],
+            "nodes": nodes,
+            "calls": [[call.program, list(call.args), index[id(state)]] for call, state in self.entry_states.items()],
+        }
 
     def cached(self, observation: Observation, call: Call, state: TableState | None) -> Reply | None:
         return (self.entry_states[call] if state is None else state)[observation]
@@ -78,12 +100,13 @@ class ProgramTable:
     def decide(self, queries: list[Query]) -> list[Reply]:
         raise AssertionError("`cached` has every decision of a table, so the interpreter never needs this")
 
-    def run(self, env: Env, call: Call) -> int:
+    def run(self, env: Env, call: Call, limits: Limits = Limits()) -> int:
         """Run a program, with the same effect as the interpreter but faster; returns the number of decisions.
 
-        It keeps no trace, observes only before a branch, and makes tail calls without growing the stack. The number of
-        decisions has no limit: a proved program ends whenever its teacher does.
+        It keeps no trace, observes only before a branch, and makes tail calls without growing the stack. Raises
+        `Runaway` if it reaches a limit.
         """
+        most, deepest = limits.steps, limits.depth
         act, observe, stack, decisions, block = env.act, env.observe, [], 0, self.entry_blocks[call]
         observation = None  # nothing observed since the last action
         while True:
@@ -92,6 +115,8 @@ class ProgramTable:
                     act(*args)
                 observation = None
             decisions += block.decisions
+            if decisions > most:
+                raise Runaway(Trace(call, [], f"step limit of {most:,} reached"))
             if block.branches is not None:
                 if observation is None:
                     observation = observe()
@@ -99,6 +124,8 @@ class ProgramTable:
             elif block.callee is not None:
                 if block.continuation is not None:
                     stack.append(block.continuation)
+                    if len(stack) >= deepest:
+                        raise Runaway(Trace(call, [], f"depth limit of {deepest:,} calls reached"))
                 block = block.callee
             elif stack:
                 block = stack.pop()
@@ -143,11 +170,11 @@ class ProgramTable:
         return entries
 
 
-def compile_histories(task: Task, histories: Histories, facts: dict[str, Any] | None = None) -> ProgramTable:
+def compile_histories(task: Task, histories: Histories) -> ProgramTable:
     """Turn all histories of a task's programs into a table with as few states as possible.
 
     Two histories share a state if they have the same future: the same observations can follow, with the same decisions
-    and next states. `facts` are stored with the table.
+    and next states.
 
     >>> from npi import tasks
     >>> from npi.proof.explore import Exploration
@@ -184,73 +211,79 @@ def compile_histories(task: Task, histories: Histories, facts: dict[str, Any] | 
         else:
             following.setdefault(parent, {})[observation] = outcome
     entry_states = {call: merge(state) for call, state in entries.items()}
-    return ProgramTable(task.name, task.teacher, entry_states, list(states.values()), facts or {})
+    return ProgramTable(task.name, task.teacher, entry_states, list(states.values()))
 
 
 def check_table_fits(table: ProgramTable, task: Task[Any, Any] | str) -> Task[Any, Any]:
-    """Find the task, and raise BadInput if the table belongs to another task or teacher."""
+    """Find the task; raise BadInput if the table belongs to another task or teacher, or if the task has changed."""
     found = tasks.find_task(task, table.teacher)
     if (table.task, table.teacher) != (found.name, found.teacher):
         raise BadInput(
             f"this is a table of {table.task} ({table.teacher}), not of {found.name} ({found.teacher}): choose another "
             f"table or another task"
         )
+    if table.certificate is not None:
+        proved, now = task_files(table.certificate.files), hash_files(found, RUN_ROOMS)
+        if changed := file_differences(proved, now):
+            raise BadInput(
+                f"the table of {table.task} is out of date ({changed[0]}): compile it again with npi compile"
+            )
     return found
 
 
 def save_table(table: ProgramTable, path: str | Path) -> None:
-    """Write a table to a JSON file, which `load_table` reads."""
-    index = {id(state): number for number, state in enumerate(table.states)}
-    decisions: dict[Decision, int] = {}
-
-    def row(observation: tuple[int, ...], decision: Decision, after: TableState | None) -> list[Any]:
-        return [observation, decisions.setdefault(decision, len(decisions)), -1 if after is None else index[id(after)]]
-
-    states = [[row(observation, *outcome) for observation, outcome in state.items()] for state in table.states]
+    """Write the table of a proved program to a JSON file, which `load_table` reads."""
+    if table.certificate is None:
+        raise ValueError("the table has no certificate, so nothing shows that it was proved")
     content = {
         "format": FORMAT,
         "task": table.task,
         "teacher": table.teacher,
-        "facts": table.facts,
-        # Format 1 calls the entry states "first".
-        "first": [[call.program, call.args, index[id(state)]] for call, state in table.entry_states.items()],
-        "decisions": [None if decision is None else [decision.program, decision.args] for decision in decisions],
-        "states": states,
+        "certificate": asdict(table.certificate) | {"digest": table.certificate.digest},
+        **table.document(),
     }
     write(Path(path), json.dumps(content, separators=(",", ":")).encode())
 
 
 def load_table(path: str | Path) -> ProgramTable:
-    """Read a table that `save_table` or `npi compile` wrote.
-
-    >>> from pathlib import Path
-    >>> from tempfile import TemporaryDirectory
-    >>> table = ProgramTable("quicksort", "recursive", {}, [], {"histories": 0})
-    >>> with TemporaryDirectory() as folder:
-    ...     save_table(table, Path(folder) / "table.json")
-    ...     load_table(Path(folder) / "table.json").facts
-    {'histories': 0}
-    """
+    """Read a table that `save_table` or `npi compile` wrote."""
     path = Path(path)
     if not path.is_file():
         raise BadInput(f"there is no table {path}: make it with npi compile TASK --out {path}")
     try:
         content: Any = json.loads(path.read_text("utf-8"))
         if content["format"] != FORMAT:
-            raise BadInput(f"{path} has format {content['format']}; this version reads format {FORMAT}")
-        decisions = [None if decision is None else _call(*decision) for decision in content["decisions"]]
-        states: list[TableState] = [{} for _ in content["states"]]
-        for state, rows in zip(states, content["states"], strict=True):
-            for observation, decision, after in rows:
-                state[tuple(observation)] = (decisions[decision], None if after < 0 else states[after])
-        entry_states = {_call(program, args): states[index] for program, args, index in content["first"]}
-        return ProgramTable(content["task"], content["teacher"], entry_states, states, content["facts"])
+            raise BadInput(
+                f"{path} has format {content['format']}; this version reads format {FORMAT}: make it again with npi "
+                f"compile"
+            )
+        certificate = read_certificate(content["certificate"], str(path))
+        if (content["task"], content["teacher"], program_hash(content)) != (
+            certificate.task,
+            certificate.teacher,
+            certificate.program,
+        ):
+            raise BadInput(
+                f"{path} was edited: it is not the program that its certificate is of. Make it again with npi compile"
+            )
+        return read_table(content, certificate)
     except BadInput:
         raise
     except (ValueError, KeyError, TypeError, IndexError, OSError) as error:
         raise BadInput(
             f"{path} is not a compiled program, or is incomplete: make one with npi compile TASK --out FILE"
         ) from error
+
+
+def read_table(document: Mapping[str, Any], certificate: Certificate) -> ProgramTable:
+    """The program in the document of a table, or of a proof table."""
+    decisions = [None if decision is None else _call(*decision) for decision in document["decisions"]]
+    states: list[TableState] = [{} for _ in document["nodes"]]
+    for state, rows in zip(states, document["nodes"], strict=True):
+        for observation, decision, after in rows:
+            state[tuple(observation)] = (decisions[decision], None if after < 0 else states[after])
+    entry_states = {_call(program, args): states[index] for program, args, index in document["calls"]}
+    return ProgramTable(certificate.task, certificate.teacher, entry_states, states, certificate)
 
 
 def _call(program: Any, args: Sequence[int]) -> Call:

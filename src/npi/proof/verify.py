@@ -1,18 +1,21 @@
 """Verification: is a learned program equal to its teacher on problems of every size?
 
-One sequence of steps serves every caller: explore the task, compare the network with the teacher on all reachable
-histories, then certify the proof or look for a problem that shows the difference.
+One sequence of steps serves every caller: explore the task, or take what a certificate says was found; check that it
+is closed; run sampled problems; compare the network with the teacher on all reachable histories; then certify the proof
+or look for a problem that shows the difference.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
 
+from npi.errors import BadInput
 from npi.language.program import ACT, Decision, Frame
 from npi.language.task import Task
 from npi.network.checkpoint import resolve_model
@@ -20,11 +23,15 @@ from npi.network.learned_task import learned_task
 from npi.network.model import NPI
 from npi.network.neural_decider import NeuralDecider
 from npi.progress import Progress, ProgressCallback, no_progress, report_counts
-from npi.proof.certificate import Certificate, certify
+from npi.proof.assumptions import assumptions
+from npi.proof.certificate import Certificate, certify, load_certificate
+from npi.proof.checker import check_table
 from npi.proof.compare import MARGIN, Comparison, compare_histories
 from npi.proof.concrete import check_concrete_runs, short_text
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
+from npi.proof.proof_table import proof_table
+from npi.proof.source_files import hash_files
 
 
 @dataclass(frozen=True)
@@ -34,16 +41,18 @@ class Proof:
     histories    how many histories the programs can reach: the network was compared with the teacher on each
     calls        how many pairs of a call and an abstract state in which the call is entered
     margin       the smallest margin: how far, in logits, the closest decision is from changing
-    certificate  the proof as data, to be stored and checked again
-    seconds      how long it took; of these, `exploring` seconds to find the histories
+    certificate  what the proof rests on and what it found, to be stored and checked again
+    table        the proof table: abstract states, call summaries and decisions as data
+    differences  how the proof differs from the certificate that was to be checked, in words
+    seconds      how long it took, in all and by stage
     """
 
     task: Task[Any, Any]
-    exploration: Exploration
     comparison: Comparison
     certificate: Certificate
-    exploring: float
-    seconds: float
+    table: Mapping[str, Any]
+    seconds: Mapping[str, float]
+    differences: Sequence[str] = ()
     proved: ClassVar[bool] = True
 
     @property
@@ -61,7 +70,8 @@ class Proof:
     def __str__(self) -> str:
         return (
             f"{_heading(self)}\n"
-            f"proved: it runs as the teacher on problems of every size; the smallest margin is {self.margin:.2f}"
+            f"proved: it runs as the teacher on problems of every size; the smallest margin is {self.margin:.2f}, with "
+            f"rounding errors of at most {self.certificate.rounding:.0e}"
         )
 
 
@@ -74,16 +84,17 @@ class Counterexamples:
     problem   a problem whose run reaches a wrong history; None if none was found
     frame     one wrong history, with the decision that the teacher makes; None if none is wrong
     decision  what the network decides there
+    calls     how many pairs of a call and an abstract state in which the call is entered
+    seconds   how long it took, in all and by stage
     """
 
     task: Task[Any, Any]
-    exploration: Exploration
     comparison: Comparison
     problem: Any
     frame: Frame | None
     decision: Decision
-    exploring: float
-    seconds: float
+    calls: int
+    seconds: Mapping[str, float]
     proved: ClassVar[bool] = False
 
     @property
@@ -122,15 +133,18 @@ def verify(
     task: Task[Any, Any] | str,
     model: NPI | str | Path | None = None,
     *,
+    certificate: str | Path | None = None,
     device: str | torch.device = "auto",
     progress: ProgressCallback = no_progress,
 ) -> Proof | Counterexamples:
     """Prove that a learned program equals its teacher on problems of every size, or find where it does not.
 
-    task      a `Task` whose environment declares its tapes, the name of a built-in one, or "FILE.py:NAME"
-    model     an `NPI`, a folder, or None for the model that comes with npi; its teacher must be recursive
-    device    where the network runs
-    progress  called with a `Progress` while histories are explored
+    task         a `Task` whose environment declares its tapes, the name of a built-in one, or "FILE.py:NAME"
+    model        an `NPI`, a folder, or None for the model that comes with npi; its teacher must be recursive
+    certificate  check the proof in this file: its table is not searched for again, but checked; the result's
+                 `differences` say what has changed since
+    device       where the network runs
+    progress     called with a `Progress` while histories are explored
 
     Raises `NotProvable` if this kind of proof cannot handle the task.
 
@@ -141,34 +155,65 @@ def verify(
     """
     network = resolve_model(model, device)
     found = learned_task(task, network)
-    began = time.monotonic()
-    exploration = Exploration(found)
-    report_counts(exploration.run(), f"exploring {found.name}", progress)
+    stored, document = (None, None) if certificate is None else load_certificate(Path(certificate))
+    if stored is not None and stored.task != found.name:
+        raise BadInput(
+            f"{certificate} is a certificate of {stored.task}, not of {found.name}: give one of {found.name}, or run "
+            f"npi verify {stored.task}"
+        )
+    clock = _Clock()
+    if document is None:
+        exploration = Exploration(found)
+        report_counts(exploration.run(), f"exploring {found.name}", progress)
+        document = proof_table(exploration)
+        clock.stop("exploring")
+    progress(Progress(f"checking what was found of {found.name}", 0))
+    table = check_table(found, document)
+    histories = table.histories()
+    clock.stop("checking")
     progress(Progress(f"running sampled problems of {found.name}", 0))
-    check_concrete_runs(exploration)
-    exploring = time.monotonic() - began
-    comparison = compare_histories(network, found, exploration.histories)
+    problems = check_concrete_runs(found, table.abstract, histories)
+    clock.stop("sampling")
+    progress(Progress(f"comparing the network with the teacher of {found.name}", 0))
+    comparison = compare_histories(network, found, histories)
+    clock.stop("comparing")
+    calls = len(document["summaries"])
     if comparison.proved:
-        certificate = certify(network, found, exploration, comparison)
-        return Proof(found, exploration, comparison, certificate, exploring, time.monotonic() - began)
+        unseen = {**table.abstract.watch.unseen, **table.teacher.watch.unseen}
+        made = certify(found, network, hash_files(found), document, comparison, problems, assumptions(unseen))
+        differences = () if stored is None else stored.differences(made)
+        return Proof(found, comparison, made, document, clock.seconds(), differences)
     problem, frame, decision = None, None, None
     if comparison.wrong_nodes:
         progress(Progress(f"looking for a problem of {found.name} that shows it", 0))
-        example = counterexample(found, exploration.histories, comparison.wrong_nodes)
+        example = counterexample(found, histories, comparison.wrong_nodes)
         problem, node = (None, comparison.wrong_nodes[0]) if example is None else (example.problem, example.node)
-        frame = exploration.histories.frame(node)
+        frame = histories.frame(node)
         decision = _last_decision(network, found, frame)
-    return Counterexamples(
-        found, exploration, comparison, problem, frame, decision, exploring, time.monotonic() - began
-    )
+    return Counterexamples(found, comparison, problem, frame, decision, calls, clock.seconds())
+
+
+class _Clock:
+    """Takes the time of the stages of a proof."""
+
+    def __init__(self):
+        self.began = self.last = time.monotonic()
+        self.stages: dict[str, float] = {}
+
+    def stop(self, stage: str) -> None:
+        now = time.monotonic()
+        self.stages[stage], self.last = now - self.last, now
+
+    def seconds(self) -> dict[str, float]:
+        return self.stages | {"all": time.monotonic() - self.began}
 
 
 def _heading(result: Proof | Counterexamples) -> str:
     task = result.task
+    stages = ", ".join(f"{stage} {seconds:.1f} s" for stage, seconds in result.seconds.items() if stage != "all")
     return (
-        f"{task.name} ({task.teacher}): {result.comparison.histories:,} histories in "
-        f"{len(result.exploration.summaries):,} calls, explored in {result.exploring:.1f} s; {result.seconds:.1f} s in "
-        f"all"
+        f"{task.name} ({task.teacher}): {result.comparison.histories:,} histories in {result.calls:,} calls; "
+        f"{result.seconds['all']:.1f} s: {stages}"
     )
 
 

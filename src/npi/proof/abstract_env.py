@@ -1,0 +1,221 @@
+"""Abstract environments: the environment of a task, run on lazy tapes and graphs.
+
+An abstract state stands for a set of concrete ones. From it, `observe` gives every observation that one of these may
+show, and `act` every abstract state to which an action may lead. The environment's own code computes both: it runs once
+for each combination of the oracle's choices. `docs/proof.md` argues why this covers every concrete environment.
+
+Abstract states are numbered in the order in which they are found, and each answer is computed once.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from npi.errors import NotProvable
+from npi.language.env import Env
+from npi.language.graph import GraphKind
+from npi.language.program import Observation
+from npi.language.tape import TapeKind
+from npi.proof.hidden_state import REMEDY, Watch
+from npi.proof.lazy_graph import AbstractGraph, LazyGraph
+from npi.proof.lazy_tape import AbstractTape, LazyTape
+from npi.proof.oracle import Oracle, Refused
+
+AbstractState: TypeAlias = tuple[AbstractTape | AbstractGraph, ...]  # one for each kind that the environment lists
+LAZY_CLASSES: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
+EXPLORATION_METHODS = ("initial", "load", "state", "abstract")  # of the lazy classes; the others are for environments
+
+
+class AbstractEnv:
+    """An environment on lazy tapes and graphs.
+
+    parts    every abstract tape and graph found, by number
+    states   every abstract state found, by number: the numbers of its tapes and graphs
+    initial  the numbers of the abstract states in which problems start
+    """
+
+    def __init__(self, env: type[Env]):
+        self.env_class, self.kinds, self.oracle = env, env.tapes(), Oracle()
+        if not self.kinds:
+            raise NotProvable(
+                f"{env.__name__} does not declare its tapes, so its programs cannot be proved: keep all of its state "
+                f"on tapes and graphs, and list their kinds in a classmethod `tapes` (docs/proof.md)"
+            )
+        # Environments have many abstract states and few abstract tapes, so a state is a tuple of numbers of tapes.
+        self.parts: list[AbstractTape | AbstractGraph] = []
+        self.states: list[tuple[int, ...]] = []
+        self._part_numbers: dict[AbstractTape | AbstractGraph, int] = {}
+        self._numbers: dict[tuple[int, ...], int] = {}
+        self._observed: dict[int, list[tuple[Observation, int]]] = {}
+        self._acted: dict[tuple[int, tuple[int, ...]], list[int]] = {}
+        self._forgotten: dict[int, int] = {}
+        self._forgotten_parts: dict[tuple[int, int], int] = {}  # by place in a state, and number of the part
+        measures = [self.measure(number) for number in range(len(self.kinds))]
+
+        def start() -> AbstractState:
+            lengths: dict[int, int] = {}
+            return tuple(
+                LAZY_CLASSES[type(kind)].initial(kind, self.oracle, lengths, measure)
+                for kind, measure in zip(self.kinds, measures, strict=True)
+            )
+
+        starts = self.oracle.outcomes(start)
+        self.structures = [
+            LAZY_CLASSES[type(kind)](kind, self.oracle, part) for kind, part in zip(self.kinds, starts[0], strict=True)
+        ]
+        make: Any = env
+        self.env: Env = self.guarded(lambda: make(*self.structures))
+        self.attributes = dict(vars(self.env))
+        self.watch = Watch(env.__name__)
+        self.watch.add_class(env, Env)
+        self._check_attributes()
+        self.initial = list(dict.fromkeys(self.forget(self.number(state)) for state in starts))
+
+    def state(self, number: int) -> AbstractState:
+        """An abstract state by its number."""
+        return tuple(self.parts[part] for part in self.states[number])
+
+    def number(self, state: Iterable[AbstractTape | AbstractGraph]) -> int:
+        """The number of an abstract state."""
+        return self._number(tuple(map(self._part_number, state)))
+
+    def observe(self, state: int) -> list[tuple[Observation, int]]:
+        """Every observation that an abstract state may show, each with what is known of the state afterwards."""
+        found = self._observed.get(state)
+        if found is None:
+            found = self._observed[state] = self._outcomes(state, self.env.observe)
+        return found
+
+    def act(self, state: int, args: tuple[int, ...]) -> list[int]:
+        """Every abstract state to which an action may lead, without what is then too far from every head."""
+        found = self._acted.get((state, args))
+        if found is None:
+            outcomes = self._outcomes(state, lambda: self.env.act(*args))
+            found = self._acted[state, args] = list(dict.fromkeys(self.forget(after) for _, after in outcomes))
+        return found
+
+    def forget(self, state: int) -> int:
+        """An abstract state without the cells and symbols that are too far from every head."""
+        found = self._forgotten.get(state)
+        if found is None:
+            parts = tuple([self._forget_part(place, part) for place, part in enumerate(self.states[state])])
+            found = self._forgotten[state] = self._number(parts)
+        return found
+
+    def _forget_part(self, place: int, part: int) -> int:
+        found = self._forgotten_parts.get((place, part))
+        if found is None:
+            structure = self.structures[place]
+            structure.load(self.parts[part])
+            found = self._forgotten_parts[place, part] = self._part_number(structure.abstract())
+        return found
+
+    def _outcomes(self, state: int, run: Callable[[], Any]) -> list[tuple[Any, int]]:
+        numbers, parts, structures = self.states[state], self.parts, self.structures
+
+        def outcome() -> tuple[Any, int]:
+            for structure, number in zip(structures, numbers, strict=True):
+                structure.load(parts[number])
+            shown = run()
+            if vars(self.env) != self.attributes:
+                raise NotProvable(f"{self.env_class.__name__} changes an attribute beside its tapes, where {REMEDY}")
+            after = []
+            for structure, number in zip(structures, numbers, strict=True):
+                part = structure.state()
+                after.append(number if part is parts[number] else self._part_number(part))
+            return shown, self._number(tuple(after))
+
+        found = self.guarded(lambda: self.oracle.outcomes(outcome))
+        self.watch.check()
+        return found
+
+    def _part_number(self, part: AbstractTape | AbstractGraph) -> int:
+        number = self._part_numbers.setdefault(part, len(self.parts))
+        if number == len(self.parts):
+            self.parts.append(part)
+        return number
+
+    def _number(self, state: tuple[int, ...]) -> int:
+        number = self._numbers.setdefault(state, len(self.states))
+        if number == len(self.states):
+            self.states.append(state)
+        return number
+
+    def measure(self, number: int) -> int:
+        """The number of the tape whose length a tape has: its own, unless it is declared to be as long as another."""
+        other = getattr(self.kinds[number], "length_of", None)
+        if other is None:
+            return number
+        candidates = [index for index, kind in enumerate(self.kinds) if kind == other]
+        if len(candidates) != 1:
+            raise NotProvable(
+                f"{self.env_class.__name__} declares a tape as long as another kind of tape, of which it declares "
+                f"{len(candidates)}: give length_of a kind that exactly one of its tapes has"
+            )
+        return self.measure(candidates[0])
+
+    def guarded(self, run: Callable[[], Any]) -> Any:
+        """Run code of the task; what it cannot do on abstract tapes, and its mistakes, are reasons against a proof."""
+        name = self.env_class.__name__
+        self.oracle.refusal = None
+        try:
+            result = run()
+        except Refused:
+            result = None
+        except Exception as error:
+            *_, place = traceback.extract_tb(error.__traceback__)
+            raise NotProvable(
+                f"the code of {name} or of its teacher fails in {place.name} ({place.filename}:{place.lineno}): "
+                f"{type(error).__name__}: {error}. This is a mistake, or it happens in a state that no problem reaches "
+                f"and abstract tapes cannot exclude; npi check shows the first, and code that never fails avoids the "
+                f"second"
+            ) from error
+        finally:
+            if self.oracle.refusal:
+                raise NotProvable(f"{name}: {self.oracle.refusal}: use {self._structure_methods()} alone")
+        return result
+
+    def _structure_methods(self) -> str:
+        """The methods of tapes and graphs that an environment may use."""
+        lazy = [LAZY_CLASSES[type(kind)] for kind in self.kinds]
+        names = dict.fromkeys(name for one in lazy for name in vars(one) if name not in EXPLORATION_METHODS)
+        return ", ".join(name for name in names if not name.startswith("_"))
+
+    def _check_attributes(self) -> None:
+        """Refuse an environment that keeps anything but its tapes and graphs in its attributes."""
+        name = self.env_class.__name__
+        if slots := [c.__name__ for c in self.env_class.__mro__ if vars(c).get("__slots__")]:
+            raise NotProvable(
+                f"{slots[0]} declares __slots__, where {name} could keep state that a proof cannot see: use attributes"
+            )
+        for attribute, value in self.attributes.items():
+            if isinstance(value, tuple) and getattr(value, "__dict__", None) is not None:
+                raise NotProvable(
+                    f"{name} keeps {attribute} in a tuple that has attributes of its own, where a proof cannot see "
+                    f"them: use a plain tuple of tapes"
+                )
+            if not all(any(part is structure for structure in self.structures) for part in _parts(value)):
+                raise NotProvable(f"{name} keeps {attribute} beside its tapes, where {REMEDY}")
+
+    def concrete_structures(self, env: Any) -> list[Any] | None:
+        """The tapes and graphs of a concrete environment, in the order of the declared kinds.
+
+        They are found in the attributes in which the abstract environment keeps its own; None: it has other attributes.
+        """
+        if vars(env).keys() != self.attributes.keys():
+            return None
+        found: dict[int, Any] = {}
+        for name, value in self.attributes.items():
+            concrete = vars(env)[name]
+            if isinstance(value, tuple) != isinstance(concrete, tuple) or len(_parts(value)) != len(_parts(concrete)):
+                return None
+            for part, there in zip(_parts(value), _parts(concrete), strict=True):
+                number = next(n for n, structure in enumerate(self.structures) if structure is part)
+                found[number] = there
+        return [found.get(number) for number in range(len(self.structures))]
+
+
+def _parts(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)

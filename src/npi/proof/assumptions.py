@@ -1,0 +1,24 @@
+"""What a proof assumes and does not check. Certificates list it; docs/proof.md says why each is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+# By name; docs/proof.md has the same names.
+ASSUMPTIONS = {
+    "problems": "`of` builds every problem as `tapes` declares, as it does the sampled ones",
+    "no hidden state": "the code of the task remembers nothing beside tapes and graphs in places that no check sees: "
+    "attributes of objects that it refers to, files, libraries",
+    "no peeking": "the code of the task does not ask whether a tape is concrete in a way that no check sees",
+    "determinism": "the code of the task does the same whenever it is given the same",
+    "limits": "no limit on steps, depth or memory ends a run",
+    "arithmetic": "float64 arithmetic follows IEEE 754, and torch's sigmoid, tanh and square root are as exact as "
+    "rounding.py says",
+    "run time": "the logits of a run differ from the exact network's by less than half of margin_needed",
+    "trusted code": "Python, and this package's interpreter, tapes, lazy tapes, replays and checker are correct",
+}
+
+
+def assumptions(unseen: Iterable[str] = ()) -> list[str]:
+    """The assumptions of a proof. `unseen` are values that the task refers to and that no check watches."""
+    return [f"{name}: {text}" for name, text in ASSUMPTIONS.items()] + [f"constant: {what}" for what in unseen]
