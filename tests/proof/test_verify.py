@@ -14,7 +14,7 @@ import torch
 from samples.graphs import graphs
 from torch.nn.functional import one_hot
 
-from npi import NPI, Env, GraphKind, Limits, act, program, record, tasks
+from npi import Env, GraphKind, Limits, act, program, record, tasks
 from npi.errors import NotProvable
 from npi.language.interpreter import run_batch
 from npi.language.program import Call
@@ -22,11 +22,10 @@ from npi.language.tape import LEFT, RIGHT, TapeKind
 from npi.language.trace import Trace
 from npi.network.checkpoint import save_model
 from npi.network.decision import Logits
-from npi.network.model import ModelConfig
 from npi.network.neural_decider import NeuralDecider
 from npi.network.pretrained import DEFAULT_MODEL
 from npi.proof.certificate import load_certificate
-from npi.proof.compare import compare_histories
+from npi.proof.compare import compare_decisions, compare_histories
 from npi.proof.counterexample import counterexample
 from npi.proof.explore import Exploration
 from npi.proof.program_table import compile_histories
@@ -91,28 +90,34 @@ def test_every_planted_fault_is_found(explore, shipped, name):
         assert compare_histories(shipped, task, only).wrong_nodes == (len(only) - 1,)
 
 
-class TableNetwork(NPI):
-    """A network that looks its decisions up in a list. Its LSTM state holds the node of the history."""
+class TableNetwork:
+    """A network that looks its decisions up in a list. Its state holds the node of the history."""
 
     def __init__(self, task, histories):
-        config = ModelConfig.of([task.env], lstm_width=1, lstm_layers=1)
-        super().__init__(config, {call.program for call in (*histories.call, *histories.decision) if call})
         self.histories, self.decision = histories, list(histories.decision)
+        self.programs = sorted({call.program for call in (*histories.call, *histories.decision) if call})
+        self.argument_sizes = task.env.argument_sizes()
 
-    def step(self, env, observation, args, programs, state, image_features=None):
-        nodes = []
-        for row, parent in enumerate(state[0][0, :, 0].int().sub(1).tolist()):  # -1 in the zero state
-            call = Call(self.programs[programs[row]], tuple(args[row].tolist()))
-            nodes.append(self.histories.children[call if parent < 0 else parent, tuple(observation[row].tolist())])
-        decided = [self.decision[node] for node in nodes]
+    def start(self):
+        return (torch.tensor([-1]),)
+
+    def step(self, nodes, state, parents):
+        found = []
+        for node, parent in zip(nodes.tolist(), state[0][parents].tolist(), strict=True):
+            before = self.histories.call[node] if parent < 0 else parent
+            found.append(self.histories.children[before, self.histories.observation[node]])
+        decided = [self.decision[node] for node in found]
         calls = [call or Call("ACT") for call in decided]
         chosen = [torch.tensor([self.programs.index(call.program) for call in calls])]
         chosen += torch.tensor([call.args for call in calls]).T
-        sizes = (len(self.programs), *self.config.argument_sizes)
-        program, *args = (one_hot(which, size).float() for which, size in zip(chosen, sizes, strict=True))
+        sizes = (len(self.programs), *self.argument_sizes)
+        program, *args = (one_hot(which, size).double() for which, size in zip(chosen, sizes, strict=True))
         stop = torch.tensor([1.0 if call is None else -1.0 for call in decided])
-        after = torch.tensor(nodes)[None, :, None] + 1.0
-        return Logits(stop, program, tuple(args)), (after, after)
+        exact = Logits(0 * stop, 0 * program, tuple(0 * slot for slot in args))
+        return Logits(stop, program, tuple(args)), exact, (torch.tensor(found),)
+
+    def compare(self):
+        return compare_decisions(self, self.programs, self.histories)
 
 
 @pytest.mark.parametrize("name", ["bubblesort", "quicksort", "toposort"])
@@ -120,7 +125,7 @@ def test_every_fault_planted_in_decisions_is_found(explore, name):
     """The network's decision is changed after one history of a run at a time, 200 times."""
     task, histories = tasks.find(name), explore(name).histories
     network, rng = TableNetwork(task, histories), Random(8)
-    assert compare_histories(network, task, histories).proved
+    assert network.compare().proved
     reached = {n for p in small_problems(name)[:1200] for f in task.demonstrate(p)[0] for n in histories.nodes_of(f)}
     if name == "toposort":
         assert reached == set(range(len(histories)))  # exploration finds no history that no run has
@@ -129,7 +134,7 @@ def test_every_fault_planted_in_decisions_is_found(explore, name):
     faults = [(node, wrong) for node in sorted(reached) for wrong in decisions if wrong != histories.decision[node]]
     for node, wrong in rng.sample(faults, 200):
         network.decision[node] = wrong
-        assert compare_histories(network, task, histories).wrong_nodes == (node,)
+        assert network.compare().wrong_nodes == (node,)
         network.decision[node] = histories.decision[node]
 
 

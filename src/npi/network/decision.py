@@ -56,16 +56,24 @@ def differs(
     return (decisions.stop != stop) | (call & ~stop)
 
 
-def margin(logits: Logits, stop: Bool[Tensor, " B"]) -> Float[Tensor, " B"]:
+def margin(logits: Logits, stop: Bool[Tensor, " B"], bounds: Logits | None = None) -> Float[Tensor, " B"]:
     """How far each decision is from changing, in logits: the smallest of these gaps.
 
     The gaps are the distance of the stop logit from its threshold and, where the teacher does not stop, the lead of the
-    best program, and of the best value of each argument, over the second best. `stop` is the teacher's. A NaN logit
-    makes it 0.
+    best program, and of the best value of each argument, over the second best. `stop` is the teacher's. With `bounds`,
+    each logit may be off by as much as its bound, and a gap is what is left of it in the worst case: if it is above 0,
+    no such errors change the decision. A NaN makes the margin 0.
     """
-    gap = (logits.stop - stop_threshold()).abs()
-    for scores in (logits.program, *logits.args):
-        if scores.shape[1] > 1:
-            best = scores.topk(2, dim=1).values
-            gap = torch.where(stop, gap, torch.minimum(gap, best[:, 0] - best[:, 1]))
+    off = (0.0,) * (2 + len(logits.args)) if bounds is None else (bounds.stop, bounds.program, *bounds.args)
+    gap = (logits.stop - stop_threshold()).abs() - off[0]
+    for scores, each in zip((logits.program, *logits.args), off[1:], strict=True):
+        best = scores.argmax(1, keepdim=True)
+        rival = (scores + each).scatter(1, best, -torch.inf).amax(1)
+        gap = torch.where(stop, gap, torch.minimum(gap, (scores - each).gather(1, best)[:, 0] - rival))
     return gap.nan_to_num(nan=0.0)
+
+
+def largest_bound(bounds: Logits, stop: Bool[Tensor, " B"]) -> Float[Tensor, " B"]:
+    """The largest bound on the error of a logit that each decision rests on: where the teacher stops, that is one."""
+    others = torch.cat([bounds.program, *bounds.args], 1).amax(1)
+    return torch.where(stop, bounds.stop, torch.maximum(bounds.stop, others))
