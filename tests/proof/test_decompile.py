@@ -10,6 +10,7 @@ from random import Random
 from typing import Any, get_type_hints
 
 import pytest
+from samples.certificates import certified, resealed
 
 from npi import BadInput, record, tasks
 from npi.language.program import ACT, Call, handle_calls
@@ -58,9 +59,7 @@ def teachers(explore):
 @pytest.fixture(scope="module")
 def sources(teachers):
     """Decompiled from the teachers' own decisions: a proved network makes the same ones."""
-    return {
-        name: decompile(compile_histories(tasks.find(name), teachers[name], {}), tasks.find(name)) for name in PROVED
-    }
+    return {name: decompile(compile_histories(tasks.find(name), teachers[name]), tasks.find(name)) for name in PROVED}
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +72,7 @@ def addition():
         *((str(a) + "9", "9") for a in range(100)),
         *(p for s in (1, 3, 4) for p in task.test_problems(s, 60, 1)),
     ]
-    return task, decompile(compile_histories(task, recorded(task, problems), {}), task)
+    return task, decompile(compile_histories(task, recorded(task, problems)), task)
 
 
 @pytest.mark.parametrize("name", PROVED)
@@ -162,7 +161,7 @@ def random_table(rng, task):
             states.append(state)
     entries = (task.call, *calls[3:], *(Call(program.name) for program in task.extra_programs))
     entry_states = {call: rng.choice(levels[-1]) for call in entries}
-    return ProgramTable(task.name, task.teacher, entry_states, states, {})
+    return ProgramTable(task.name, task.teacher, entry_states, states)
 
 
 @pytest.mark.parametrize("name", ["quicksort", "addition", "sorting"])
@@ -186,7 +185,7 @@ def table_of(main, **others):
             node = -1
             for observation, decision in steps:
                 node = histories.add(Call(name, args), node, observation, decision)
-    return compile_histories(task, histories, {})
+    return compile_histories(task, histories)
 
 
 def body(source, function):
@@ -227,7 +226,7 @@ def test_a_merged_branch_inside_a_branch_is_correct():
     states.append({(4, 6, 0, 1, 1, 1, 1): (aux[0], three), (2, 2, 1, 0, 0, 0, 1): (aux[0], other)})
     states.append({(5, 7, 0, 1, 0, 1, 1): (aux[2], states[5])})
     entry_states = {task.call: end, aux[0]: states[6], aux[1]: states[6], aux[2]: states[4]}
-    table = ProgramTable("sorting", "recursive", entry_states, states, {})
+    table = ProgramTable("sorting", "recursive", entry_states, states)
     check_same_decisions(table, decompile(table, task), task)
 
 
@@ -264,7 +263,7 @@ def test_functions_avoid_python_names_and_keep_their_program_names():
 @pytest.fixture
 def table(teachers, tmp_path):
     path = tmp_path / "table.json"
-    save_table(compile_histories(tasks.find("quicksort"), teachers["quicksort"], {}), path)
+    save_table(certified(compile_histories(tasks.find("quicksort"), teachers["quicksort"])), path)
     return path
 
 
@@ -290,7 +289,8 @@ def test_the_source_can_be_written_to_a_file_and_checked(npi, table, tmp_path):
 def test_the_task_is_imported_from_its_file(npi, teachers, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(inspect.getsource(sys.modules["npi.tasks.quicksort"]))
-    save_table(compile_histories(tasks.find("quicksort"), teachers["quicksort"], {}), tmp_path / "t.json")
+    table = compile_histories(tasks.find("quicksort"), teachers["quicksort"])
+    save_table(certified(table, tasks.find_task(f"{mine}:recursive")), tmp_path / "t.json")
     code, output, err = npi("decompile", f"{mine}:recursive", "--table", tmp_path / "t.json")
     assert code == 0, err
     assert "\nfrom mine import BORDER, HIGH, MOVE, NEXT, POP, SPLIT, SWAP, QuicksortPad, recursive\n" in output
@@ -300,10 +300,15 @@ def with_row(change):
     """Change one row of a stored table: the observation, and the numbers of the decision and of the next state."""
 
     def changed(table):
-        state = next(s for s in table["states"] if s[0][2] >= 0)
-        return json.dumps(table | {"states": [[change(*s[0])] if s is state else s for s in table["states"]]})
+        state = next(s for s in table["nodes"] if s[0][2] >= 0)
+        return resealed(table | {"nodes": [[change(*s[0])] if s is state else s for s in table["nodes"]]})
 
     return changed
+
+
+def with_calls(kept):
+    """Keep the calls of some programs alone."""
+    return lambda table: resealed(table | {"calls": [call for call in table["calls"] if kept(call[0])]})
 
 
 @pytest.mark.parametrize(
@@ -311,22 +316,20 @@ def with_row(change):
     [
         (lambda t: json.dumps(t)[:300], "is not a compiled program"),
         (lambda t: json.dumps(t | {"format": 7}), "has format 7"),
-        (lambda t: json.dumps(t | {"task": "sorting"}), "is a table of sorting"),
-        (lambda t: json.dumps(t | {"states": [[] for _ in t["states"]]}), "has no decision in state 0"),
-        (lambda t: json.dumps(t | {"first": t["first"][:1]}), "does not contain that call"),
-        (lambda t: json.dumps(t | {"first": t["first"][1:]}), "has no program QUICKSORT"),
-        (lambda t: json.dumps(t | {"decisions": [d and [d[0], d[1][:2]] for d in t["decisions"]]}), "is not a call"),
+        (lambda t: resealed(t | {"task": "sorting"}), "is a table of sorting"),
+        (lambda t: resealed(t | {"nodes": [[] for _ in t["nodes"]]}), "has no decision in state 0"),
+        (with_calls(lambda name: name == "QUICKSORT"), "does not contain that call"),
+        (with_calls(lambda name: name != "QUICKSORT"), "has no program QUICKSORT"),
+        (lambda t: resealed(t | {"decisions": [d and [d[0], d[1][:2]] for d in t["decisions"]]}), "is not a call"),
         (
-            lambda t: json.dumps(t | {"decisions": [d and [7, d[1]] for d in t["decisions"]]}),
+            lambda t: resealed(t | {"decisions": [d and [7, d[1]] for d in t["decisions"]]}),
             "is not a compiled program",
         ),
         (with_row(lambda observation, decision, after: [observation[:3], decision, after]), "cannot make"),
         (with_row(lambda observation, decision, after: [[9, *observation[1:]], decision, after]), "cannot make"),
         (with_row(lambda observation, decision, after: [observation, decision, -1]), "has a wrong next state"),
         (
-            lambda t: json.dumps(
-                t | {"states": [[[r[0], r[1], len(t["states"]) - 1] for r in s] for s in t["states"]]}
-            ),
+            lambda t: resealed(t | {"nodes": [[[r[0], r[1], len(t["nodes"]) - 1] for r in s] for s in t["nodes"]]}),
             "has a wrong next state",
         ),
     ],
@@ -363,6 +366,6 @@ def test_unproved_programs_are_not_decompiled(npi, tmp_path):
 
 
 def test_a_table_of_another_environment_is_refused(teachers):
-    table = compile_histories(tasks.find("quicksort"), teachers["quicksort"], {})
+    table = compile_histories(tasks.find("quicksort"), teachers["quicksort"])
     with pytest.raises(BadInput, match="has no program BUBBLESORT"):
         decompile(table, tasks.find("bubblesort"))

@@ -3,14 +3,19 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from random import Random
 
 import pytest
+from samples.certificates import certified, resealed
+from samples.json_edits import edits
 
 from npi import BadInput, Limits, record, tasks
 from npi.language.interpreter import run_program
 from npi.language.memo import Memo
-from npi.proof.program_table import compile_histories, load_table, save_table
+from npi.language.program import ACT, Call
+from npi.language.trace import Runaway
+from npi.proof.program_table import ProgramTable, compile_histories, load_table, save_table
 
 NAMES = ["bubblesort", "quicksort", "toposort"]
 
@@ -21,7 +26,8 @@ def tables(explore):
     found = {}
     for name in NAMES:
         exploration = explore(name)
-        found[name] = (compile_histories(exploration.task, exploration.histories, {"a": 1}), exploration.histories)
+        table = certified(compile_histories(exploration.task, exploration.histories))
+        found[name] = (table, exploration.histories)
     return found
 
 
@@ -54,7 +60,8 @@ def test_a_loaded_table_equals_the_saved_one(tables, tmp_path):
     table, _ = tables["quicksort"]
     save_table(table, tmp_path / "table.json")
     loaded = load_table(tmp_path / "table.json")
-    assert (loaded.task, loaded.teacher, loaded.facts) == ("quicksort", "recursive", {"a": 1})
+    assert (loaded.task, loaded.teacher) == ("quicksort", "recursive")
+    assert loaded.certificate == table.certificate
     assert len(loaded.states) == len(table.states)
     task = tasks.find("quicksort")
     problem = tuple(Random(0).randint(-99, 99) for _ in range(200))
@@ -82,26 +89,75 @@ def test_problems_can_be_read_from_files(npi, tables, tmp_path):
     assert "nowhere.txt" in err
 
 
+def run_edited(npi, tables, path, edit):
+    """Run a stored table after an edit of its file; returns what the refusal says."""
+    save_table(tables["quicksort"][0], path)
+    path.write_text(edit(json.loads(path.read_text())))
+    code, output, err = npi("run", "quicksort", "2", "1", "--table", path)
+    assert (code, output) == (2, "")
+    return err
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("edit", "message"),
     [
         (lambda t: "", "is not a compiled program"),
         (lambda t: json.dumps(t)[:300], "is not a compiled program"),
         (lambda t: "[]", "is not a compiled program"),
         (lambda t: json.dumps(t | {"format": 7}), "has format 7"),
-        (lambda t: json.dumps(t | {"first": [["QUICKSORT", [0, 0, 0], 9999]]}), "is not a compiled program"),
-        (lambda t: json.dumps(t | {"states": [[] for _ in t["states"]]}), "has no decision after"),
-        (lambda t: json.dumps(t | {"task": "sorting"}), "is a table of sorting"),
+        (lambda t: resealed(t | {"calls": [["QUICKSORT", [0, 0, 0], 9999]]}), "is not a compiled program"),
+        (lambda t: resealed(t | {"nodes": [[] for _ in t["nodes"]]}), "has no decision after"),
+        (lambda t: resealed(t | {"task": "sorting"}), "is a table of sorting"),
     ],
 )
-def test_bad_tables_are_refused(npi, tables, tmp_path, change, message):
+def test_bad_tables_are_refused(npi, tables, tmp_path, edit, message):
+    assert message in run_edited(npi, tables, tmp_path / "table.json", edit)
+
+
+def test_every_edit_of_a_stored_table_is_noticed(tables, tmp_path):
+    """Each number and text of the file, its certificate included, is changed once."""
     path = tmp_path / "table.json"
     save_table(tables["quicksort"][0], path)
-    path.write_text(change(json.loads(path.read_text())))
-    code, _, err = npi("run", "quicksort", "2", "1", "--table", str(path))
-    assert code == 2
-    assert message in err
-    assert "Traceback" not in err
+    documents = list(edits(json.loads(path.read_text())))
+    assert len(documents) > 500
+    for document in documents:
+        path.write_text(json.dumps(document))
+        with pytest.raises(BadInput, match=r"was edited|has format|holds no certificate"):
+            load_table(path)
+
+
+@pytest.mark.parametrize("command", ["run", "decompile"])
+def test_a_table_of_a_task_that_has_changed_since_is_refused(npi, tables, tmp_path, command):
+    table, _ = tables["quicksort"]
+    assert table.certificate is not None
+    files = table.certificate.files | {"npi/tasks/quicksort.py": "0" * 64}
+    stale = replace(table.certificate, files=files)
+    path = tmp_path / "table.json"
+    save_table(ProgramTable(table.task, table.teacher, table.entry_states, table.states, stale), path)
+    words = ["quicksort", *(["2", "1"] if command == "run" else [])]
+    code, output, err = npi(command, *words, "--table", path)
+    assert (code, output) == (2, "")
+    assert "npi/tasks/quicksort.py: changed since the proof" in err
+
+
+def test_limits_hold_for_tables_too(npi, tables, tmp_path):
+    """A program that calls itself for ever, as a tail call and otherwise, and one that only acts."""
+    task = tasks.find("quicksort")
+    seen = tuple(map(int, task.env.of((2, 1)).observe()))
+    returned = {seen: (None, None)}
+    for table, limits, message in (
+        ({seen: (task.call, returned)}, Limits(1_000), "step limit of 1,000 reached"),
+        ({seen: (task.call, {seen: (Call(ACT, (9, 9, 9)), returned)})}, Limits(depth=50), "depth limit of 50 calls"),
+    ):
+        states = [returned, *[after for _, after in table.values() if after is not returned], table]
+        endless = ProgramTable("quicksort", "recursive", {task.call: table}, states)
+        with pytest.raises(Runaway, match=message):
+            endless.run(task.env.of((2, 1)), task.call, limits)
+    path = tmp_path / "table.json"
+    save_table(tables["quicksort"][0], path)
+    code, output, err = npi("run", "quicksort", "3", "2", "1", "--table", path, "--max-steps", "5")
+    assert code == 1
+    assert "step limit of 5 reached" in output + err
 
 
 def test_a_missing_table_is_refused(npi, tmp_path):
@@ -120,6 +176,8 @@ def test_compiling_requires_a_proof(npi, tmp_path):
     assert (code, (tmp_path / "t.json").read_text()) == (2, "mine")
     code, output, err = npi("compile", "sorting", "--out", out, "--force")
     assert code == 0, err
-    assert load_table(tmp_path / "t.json").facts["task"] == "sorting"
+    certificate = load_table(tmp_path / "t.json").certificate
+    assert certificate is not None
+    assert (certificate.task, certificate.histories) == ("sorting", 27_860)
     code, output, err = npi("run", "sorting", "9", "2", "5", "--table", out, "--json")
     assert json.loads(output)["right"] is True

@@ -32,6 +32,7 @@ class Position:
 
     call: Call
     observed: tuple[Observation | None, ...] = ()  # at each step so far; None: the function did not look
+    decided: tuple[Decision, ...] = ()  # at each of these steps
     # Whether the function looks at the observation of this step; None: not known yet.
     looks: bool | None = None
     after: dict[Observation | None, tuple[Decision, Position]] = field(default_factory=dict)
@@ -93,8 +94,9 @@ class Teacher:
             raise self.end.fault
         position.looks = self.end.looks or observation is not None
         if not self.end.looks:
-            after = Position(position.call, (*position.observed, observation))
-            position.after[observation] = (self.end.decision, after)
+            decision = self.end.decision
+            after = Position(position.call, (*position.observed, observation), (*position.decided, decision))
+            position.after[observation] = (decision, after)
 
     def observe(self) -> Observation:
         """The observation of the step at which the function is."""
@@ -118,8 +120,8 @@ class Teacher:
     def _decide(self, decision: Decision) -> None:
         if self.step == len(self.position.observed):
             self._end(decision=decision)
-        if decision is None:
-            self._end(fault=self._inconsistent("it returns where it went on before"))
+        if decision != self.position.decided[self.step]:
+            self._end(fault=self._inconsistent(f"{decision} and {self.position.decided[self.step]}"))
         self.step += 1
 
     def _end(self, decision: Decision = None, looks: bool = False, fault: NotProvable | None = None) -> Never:
