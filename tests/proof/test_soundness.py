@@ -100,7 +100,7 @@ def explored(task):
 def run_concretely(task):
     """How many concrete problems of a task stay within its exploration."""
     exploration = explored(task)
-    return check_concrete_runs(task, exploration.abstract, exploration.histories)
+    return check_concrete_runs(task, exploration.teacher, exploration.histories)
 
 
 def unexplored(task):
@@ -194,7 +194,7 @@ def namesakes(pad):
 
 @pytest.mark.parametrize(
     ("main", "message"),
-    [(defaults, "give all arguments at every call"), (namesakes, "two functions are named MOVE")],
+    [(defaults, "Give all arguments at every call"), (namesakes, "two programs are named MOVE")],
 )
 def test_calls_that_a_network_cannot_tell_apart_are_refused(main, message):
     with pytest.raises(NotProvable, match=message):

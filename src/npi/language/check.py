@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from npi.language.env import Env
 from npi.language.image import Image
-from npi.language.program import ACT, Decision, Frame, Observation
+from npi.language.program import ACT, Decision, Frame, Observation, is_program
 from npi.language.record import record
 from npi.language.task import Task
 from npi.language.trace import Limits, Runaway, steps_in_order
@@ -83,8 +83,10 @@ class _Check:
         env = cast(object, task.env)  # the author of a task may run no type checker
         if not (isinstance(env, type) and issubclass(env, Env)):
             report.faults.append(f"env is {env!r}, but must be a subclass of Env")
-        if not callable(getattr(task.main, "function", None)):
-            report.faults.append(f"main is {task.main!r}, but must be a function with @program")
+        for name, one in [("main", task.main), *(("extra_programs", extra) for extra in task.extra_programs)]:
+            if not is_program(one):
+                where = " above every other decorator" if hasattr(one, "function") else ""
+                report.faults.append(f"{name} is {one!r}, but must be a function with @program{where}")
         if not len(task.sizes) or task.examples < 1:
             report.faults.append(f"nothing to learn: sizes are {task.sizes!r}, with {task.examples} examples of each")
         if report.faults:

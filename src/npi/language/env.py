@@ -50,6 +50,9 @@ class Env(ABC):
     Lamp(on=1)
     """
 
+    # An environment changes, so nothing may be remembered by it: a cache would answer for a state that is gone.
+    __hash__ = None  # pyright: ignore[reportAssignmentType]
+
     @classmethod
     @abstractmethod
     def of(cls, problem: Any) -> Env:

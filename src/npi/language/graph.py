@@ -57,6 +57,7 @@ class Graph:
 
     # Names with two leading underscores, and no methods that an abstract graph could not have: see the comment in Tape.
     __slots__ = ("__children", "__closed", "__colours", "__open", "__start", "__vertices")
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # see the comment in Env
 
     def __init__(self, vertices: Iterable[tuple[Hashable, Iterable[Hashable]]]):
         listed = [(vertex, tuple(children)) for vertex, children in vertices]

@@ -99,6 +99,8 @@ def program(function: Callable[..., None] | None = None, *, name: str | None = N
 
 def _program(function: Callable[..., None], name: str | None) -> Program:
     name = name or function.__name__.upper()
+    if name == "ACT" and function.__module__ != __name__:
+        raise TypeError(f"{function.__qualname__} would be named ACT, as the program that acts: give it another name")
     parameters = list(inspect.signature(function).parameters.values())
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     if not parameters or any(p.kind not in positional for p in parameters) or len(parameters) > 1 + ARGS:
@@ -137,6 +139,12 @@ def act(env: Any, first: int = 0, second: int = 0, third: int = 0) -> None:
 
 
 ACT = act.name
+
+
+def is_program(value: Any) -> bool:
+    """Whether a value is what `@program` made, and not a decorator around it, which calls would go to unrecorded."""
+    made = getattr(value, "__code__", None) is cast(Any, act).__code__
+    return made and value.__wrapped__ is value.function
 
 
 @contextmanager

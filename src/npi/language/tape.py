@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Literal
 
 LEFT = 0  # the directions a head moves in
@@ -56,15 +57,49 @@ class TapeKind:
     cell_radius: int = 1
 
     def __post_init__(self) -> None:
+        for what, number, least in (
+            ("symbols", 1 if self.symbols is None else self.symbols, 1),
+            ("heads", self.heads, 1),
+            ("symbol_radius", self.symbol_radius, 0),
+            ("cell_radius", self.cell_radius, 0),
+        ):
+            if type(number) is not int or number < least:
+                raise ValueError(f"{what} is {number!r}, but must be a whole number of at least {least}")
+        if self.home not in ("left", "right"):
+            raise ValueError(f"home is {self.home!r}, but must be 'left' or 'right'")
+        if missing := [head for head in self.far if head not in range(self.heads)]:
+            raise ValueError(f"far names the heads {missing}, but the tape has heads 0 to {self.heads - 1}")
         if self.far and self.beyond is not None:
             raise ValueError(
                 f"heads {self.far} are to start at the other end, but the tape has none: it continues with the symbol "
                 f"{self.beyond}; leave out far or beyond"
             )
+        if self.beyond is not None and self.beyond not in range(self.symbols or 0):
+            symbols = "none" if self.symbols is None else f"0..{self.symbols - 1}"
+            raise ValueError(f"beyond is {self.beyond!r}, but must be a symbol of the tape; it has {symbols}")
+        if self.beyond is not None and self.given and self.symbols == 1:
+            raise ValueError("the problem gives cells, but beyond is the only symbol: add one, or declare given=False")
 
     def tape(self, cells: Iterable[Any]) -> Tape:
         """A tape of this kind; `cells` are given from left to right."""
         return Tape(self, cells)
+
+
+class HeadPlaces(dict[int, int]):
+    """The cell under each head. There is no head -1: negative numbers do not count from the end."""
+
+    def __missing__(self, head: int) -> int:
+        raise no_head(head, len(self))
+
+
+def no_head(head: Any, heads: int) -> IndexError:
+    """The error for a head that a tape does not have, concrete or abstract."""
+    return IndexError(f"there is no head {head!r}: the tape has heads 0 to {heads - 1}")
+
+
+def as_symbol(value: Any) -> int:
+    """A symbol as a plain integer. Where it comes from, such as an array or an enumeration, must make no difference."""
+    return value if type(value) is int else int(index(value))
 
 
 class Tape:
@@ -82,6 +117,7 @@ class Tape:
     # Two leading underscores: no subclass or environment reaches them by accident. There is no len, no index and no
     # iteration, on purpose: an abstract tape has no length and no positions.
     __slots__ = ("__at", "__beyond", "__cells", "__outward", "__spans", "__symbols")
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # see the comment in Env
 
     def __init__(self, kind: TapeKind, cells: Iterable[Any]):
         self.__symbols, self.__beyond = kind.symbols, kind.beyond
@@ -95,10 +131,12 @@ class Tape:
                 raise ValueError("a tape bounded at both ends needs at least one cell")
             self.__cells.append(kind.beyond)
         if kind.symbols is not None:
+            self.__cells = [as_symbol(symbol) for symbol in self.__cells]
             for symbol in self.__cells:
                 if not 0 <= symbol < kind.symbols:
                     raise ValueError(f"symbol {symbol} is outside 0..{kind.symbols - 1}, the symbols of this tape")
-        self.__at = [len(self.__cells) - 1 if head in kind.far else 0 for head in range(kind.heads)]
+        end = len(self.__cells) - 1
+        self.__at = HeadPlaces((head, end if head in kind.far else 0) for head in range(kind.heads))
         self.__spans: list[tuple[int, int]] = []  # first and last cell of each saved span, counted from the home end
 
     def read(self, head: int = 0) -> int:
@@ -109,12 +147,13 @@ class Tape:
 
     def write(self, symbol: int, head: int = 0) -> None:
         """Write a symbol under a head. A number that is no symbol of this tape changes nothing."""
-        if self.__symbols is not None and 0 <= symbol < self.__symbols:
-            self.__cells[self.__at[head]] = symbol
+        place = self.__at[head]
+        if self.__symbols is not None and 0 <= (symbol := as_symbol(symbol)) < self.__symbols:
+            self.__cells[place] = symbol
 
     def greater(self, head: int, other: int) -> bool:
         """Whether the value under one head is greater than the value under another."""
-        return self.__cells[self.__at[head]] > self.__cells[self.__at[other]]
+        return bool(self.__cells[self.__at[head]] > self.__cells[self.__at[other]])
 
     def swap(self, head: int, other: int) -> None:
         """Exchange the values under two heads."""
@@ -127,7 +166,9 @@ class Tape:
 
     def jump(self, head: int, other: int) -> None:
         """Put a head where another is."""
-        self.__at[head] = self.__at[other]
+        place = self.__at[other]
+        if self.__at[head] != place:
+            self.__at[head] = place
 
     def push(self, first: int, last: int) -> None:
         """Save the span from head `first` to head `last` on the stack. Heads in the opposite order save nothing."""
@@ -136,8 +177,9 @@ class Tape:
 
     def pop(self, first: int, last: int) -> None:
         """Remove the span saved last, and put two heads at its ends. If there is none, the heads stay."""
-        if self.__spans:
-            self.__at[first], self.__at[last] = self.__spans.pop()
+        here = self.__at
+        if self.__spans and here[first] >= 0 and here[last] >= 0:  # looks both heads up before anything changes
+            here[first], here[last] = self.__spans.pop()
 
     def empty(self) -> bool:
         """Whether no span is saved."""
@@ -145,15 +187,16 @@ class Tape:
 
     def move(self, direction: int, head: int = 0) -> None:
         """Move a head one cell to the LEFT or RIGHT; any other direction changes nothing."""
+        at = self.__at[head]
         if direction == self.__outward:
-            at = self.__at[head] + 1
+            at += 1
             if at == len(self.__cells):
                 if self.__beyond is None:
                     return
                 self.__cells.append(self.__beyond)
             self.__at[head] = at
-        elif direction in (LEFT, RIGHT) and self.__at[head]:
-            self.__at[head] -= 1
+        elif direction in (LEFT, RIGHT) and at:
+            self.__at[head] = at - 1
 
     def at_start(self, head: int = 0) -> bool:
         """Whether a head is on the leftmost cell."""
@@ -170,7 +213,7 @@ class Tape:
     def start_fault(self, kind: TapeKind) -> str:
         """How this tape, at the start of a problem, differs from a tape of a kind; empty if it does not."""
         end = len(self.__cells) - 1
-        starts = [end if head in kind.far else 0 for head in range(kind.heads)]
+        starts = {head: end if head in kind.far else 0 for head in range(kind.heads)}
         if (self.__symbols, self.__beyond) != (kind.symbols, kind.beyond):
             return (
                 f"has symbols={self.__symbols} and beyond={self.__beyond}, declared are symbols={kind.symbols} and "
@@ -179,7 +222,10 @@ class Tape:
         if self.__outward != (RIGHT if kind.home == "left" else LEFT):
             return f"starts at the other end, declared is home={kind.home!r}"
         if self.__at != starts or self.__spans:
-            return f"has its heads at {self.__at}, counted from its home end, declared is {starts}"
+            return (
+                f"has its heads at {list(self.__at.values())}, counted from its home end, declared is "
+                f"{list(starts.values())}"
+            )
         if kind.beyond is not None and not kind.given and any(cell != kind.beyond for cell in self.__cells):
             return "has cells that are given by the problem, declared is given=False"
         if kind.beyond is not None and kind.given and kind.beyond in self.__cells:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import sys
 from difflib import get_close_matches
@@ -25,7 +26,9 @@ def load_task_file(name: str) -> Task[Any, Any]:
     file = Path(path)
     if not file.is_file():
         raise BadInput(f"there is no file {path}")
-    module_name = f"npi_task_{file.stem}"  # the prefix keeps the file from replacing a module of the same name
+    # Neither replaces another module: a library of the same name, or a file of the same name in another folder.
+    place = hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:8]
+    module_name = f"npi_task_{file.stem}_{place}"
     spec = importlib.util.spec_from_file_location(module_name, file)
     if spec is None or spec.loader is None:
         raise BadInput(f"{path} is not a Python file")

@@ -9,8 +9,9 @@ Abstract states are numbered in the order in which they are found, and each answ
 
 from __future__ import annotations
 
+import inspect
 import traceback
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from npi.errors import NotProvable
@@ -51,6 +52,7 @@ class AbstractEnv:
         self._observed: dict[int, list[tuple[Observation, int]]] = {}
         self._acted: dict[tuple[int, tuple[int, ...]], list[int]] = {}
         self._forgotten: dict[int, int] = {}
+        self._forms: dict[Observation, tuple[type, ...]] = {}  # the types of each observation and of its fields
         self._forgotten_parts: dict[tuple[int, int], int] = {}  # by place in a state, and number of the part
         measures = [self.measure(number) for number in range(len(self.kinds))]
 
@@ -66,6 +68,13 @@ class AbstractEnv:
             LAZY_CLASSES[type(kind)](kind, self.oracle, part) for kind, part in zip(self.kinds, starts[0], strict=True)
         ]
         make: Any = env
+        count, name = len(self.kinds), env.__name__
+        try:
+            inspect.signature(make).bind(*self.structures)
+        except TypeError as error:
+            raise NotProvable(
+                f"{name}.tapes() lists {count} tapes and graphs, so {name} must take {count} arguments: {error}"
+            ) from error
         self.env: Env = self.guarded(lambda: make(*self.structures))
         self.attributes = dict(vars(self.env))
         self.watch = Watch(env.__name__)
@@ -85,8 +94,27 @@ class AbstractEnv:
         """Every observation that an abstract state may show, each with what is known of the state afterwards."""
         found = self._observed.get(state)
         if found is None:
-            found = self._observed[state] = self._outcomes(state, self.env.observe)
+            self.oracle.observing = True
+            try:
+                found = self._observed[state] = self._outcomes(state, self.env.observe)
+            finally:
+                self.oracle.observing = False
+            for shown, _ in found:
+                self.check_form(shown)
         return found
+
+    def check_form(self, shown: Observation) -> None:
+        """Refuse observations that are equal and not the same, such as 1 and True: a proof takes one for the other."""
+        form = (type(shown), *map(type, shown)) if isinstance(shown, tuple) else ()
+        if form and self._forms.setdefault(shown, form) == form:
+            return
+        name = self.env_class.__name__
+        if not form:
+            raise NotProvable(f"{name}.observe returns {shown!r}, but must return a named tuple")
+        raise NotProvable(
+            f"{name}.observe returns {_form_text(shown, form)} here and {_form_text(shown, self._forms[shown])} there: "
+            f"they are equal, but a teacher can tell them apart. Return values of one type"
+        )
 
     def act(self, state: int, args: tuple[int, ...]) -> list[int]:
         """Every abstract state to which an action may lead, without what is then too far from every head."""
@@ -119,7 +147,7 @@ class AbstractEnv:
             for structure, number in zip(structures, numbers, strict=True):
                 structure.load(parts[number])
             shown = run()
-            if vars(self.env) != self.attributes:
+            if vars(self.env) != self.attributes or type(self.env) is not self.env_class:
                 raise NotProvable(f"{self.env_class.__name__} changes an attribute beside its tapes, where {REMEDY}")
             after = []
             for structure, number in zip(structures, numbers, strict=True):
@@ -164,13 +192,15 @@ class AbstractEnv:
             result = run()
         except Refused:
             result = None
-        except Exception as error:
+        except NotProvable:
+            raise
+        except (Exception, SystemExit) as error:
             *_, place = traceback.extract_tb(error.__traceback__)
             raise NotProvable(
                 f"the code of {name} or of its teacher fails in {place.name} ({place.filename}:{place.lineno}): "
                 f"{type(error).__name__}: {error}. This is a mistake, or it happens in a state that no problem reaches "
                 f"and abstract tapes cannot exclude; npi check shows the first, and code that never fails avoids the "
-                f"second"
+                f"second. (Programs cannot be left by an error: each has frames of its own.)"
             ) from error
         finally:
             if self.oracle.refusal:
@@ -186,6 +216,8 @@ class AbstractEnv:
     def _check_attributes(self) -> None:
         """Refuse an environment that keeps anything but its tapes and graphs in its attributes."""
         name = self.env_class.__name__
+        if builtin := [c.__name__ for c in self.env_class.__mro__[:-1] if c.__module__ == "builtins"]:
+            raise NotProvable(f"{name} is a {builtin[0]}, which could keep state that a proof cannot see: do not derive it")
         if slots := [c.__name__ for c in self.env_class.__mro__ if vars(c).get("__slots__")]:
             raise NotProvable(
                 f"{slots[0]} declares __slots__, where {name} could keep state that a proof cannot see: use attributes"
@@ -213,8 +245,14 @@ class AbstractEnv:
                 return None
             for part, there in zip(_parts(value), _parts(concrete), strict=True):
                 number = next(n for n, structure in enumerate(self.structures) if structure is part)
-                found[number] = there
+                if found.setdefault(number, there) is not there:
+                    return None
         return [found.get(number) for number in range(len(self.structures))]
+
+
+def _form_text(shown: Observation, form: Sequence[type]) -> str:
+    fields = ", ".join(f"{value!r} ({kind.__name__})" for value, kind in zip(shown, form[1:], strict=True))
+    return f"{form[0].__name__}({fields})"
 
 
 def _parts(value: Any) -> tuple[Any, ...]:

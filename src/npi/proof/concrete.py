@@ -2,52 +2,122 @@
 
 Exploration trusts what a task declares: that its tapes hold all of its state, that a problem starts them as their kinds
 say, that its teacher is honest. Concrete runs cannot prove this, but they find many tasks that break it. So a proof
-begins with `check_task` and with sampled problems: every history of their runs must be among those explored.
+begins with `check_task`, with sampled problems, and with small problems of every declared kind, whatever the task samples:
+every history of their runs must be among those explored.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from itertools import product
+from math import prod
+from random import Random
 from typing import Any
 
 from npi.errors import NotProvable
 from npi.language.check import check_task
-from npi.language.graph import Graph
+from npi.language.env import Env
+from npi.language.graph import Graph, GraphKind
+from npi.language.record import record
 from npi.language.tape import Tape, TapeKind
 from npi.language.task import Task
+from npi.language.trace import Limits, Runaway
 from npi.proof.abstract_env import AbstractEnv
 from npi.proof.histories import Histories
+from npi.proof.teacher import Teacher
 
 SAMPLED_PROBLEMS = 500  # at least; corner cases of the sampled sizes come in addition
+DECLARED_LENGTH = 5  # cells of a tape, or vertices of a graph, in declared problems at most
+DECLARED_PROBLEMS = 60  # of each length; if there are no more, all of them
+DECLARED_LIMITS = Limits(steps=100_000, depth=10_000)
 SMALLEST_SIZES = 12  # of the task's sizes: longer problems show few new histories and take much longer
 MAX_PROBLEM_TEXT = 80  # characters of a problem that a message shows
 
 
-def check_concrete_runs(task: Task[Any, Any], abstract: AbstractEnv, histories: Histories) -> int:
+def check_concrete_runs(task: Task[Any, Any], teacher: Teacher, histories: Histories) -> int:
     """Raise NotProvable unless the task has no fault and concrete runs stay within the histories of its exploration.
 
-    Returns how many problems were run.
+    `teacher` is that of the exploration. Returns how many problems were run.
     """
     if faults := check_task(task).faults:
         raise NotProvable(f"{task.name} has a fault, so nothing about it can be proved: {faults[0]}")
-    problems = list(_problems(task))
-    for problem in problems:
+    abstract = teacher.abstract
+    sampled = list(_problems(task))
+    for problem in sampled:
         env = task.env.of(problem)
         if fault := _start_fault(abstract, env):
             raise NotProvable(
                 f"{task.env.__name__}.of({short_text(problem)}) builds what tapes() does not declare: {fault}"
             )
-        for recording in task.demonstrate(problem):
-            for frame in dict.fromkeys(recording):
-                for step, node in zip(frame.steps, histories.nodes_of(frame), strict=True):
-                    if node is None or histories.decision[node] != step.decision:
-                        raise NotProvable(
-                            f"exploration missed a history of {frame.call.program} that the problem "
-                            f"{short_text(problem)} leads to, with the observation {step.observation}: "
-                            f"{task.env.__name__} keeps state outside its tapes, or behaves differently when it runs "
-                            f"again"
-                        )
-    return len(problems)
+        _check_run(task, teacher, histories, env, f"the problem {short_text(problem)}")
+    declared = list(_declared_problems(abstract))
+    for cells in declared:
+        env = task.env(*(kind_.tape(given) if isinstance(kind_, TapeKind) else kind_.graph(given)
+                         for kind_, given in zip(abstract.kinds, cells, strict=True)))  # fmt: skip
+        try:
+            _check_run(task, teacher, histories, env, f"a problem with the cells {short_text(cells)}")
+        except Runaway:
+            continue  # a proof says nothing of a teacher that does not end
+    return len(sampled) + len(declared)
+
+
+def _check_run(task: Task[Any, Any], teacher: Teacher, histories: Histories, env: Env, problem: str) -> None:
+    """Run the teacher on a concrete environment, and look each of its histories up."""
+    for program in (task.main, *task.extra_programs):
+        for frame in dict.fromkeys(record(env, program, limits=DECLARED_LIMITS)):
+            for step, node in zip(frame.steps, histories.nodes_of(frame), strict=True):
+                if node is None or histories.decision[node] != step.decision:
+                    raise NotProvable(
+                        f"exploration missed a history of {frame.call.program} that {problem} leads to, with the "
+                        f"observation {step.observation}: {task.env.__name__} keeps state outside its tapes, or tells "
+                        f"concrete tapes from abstract ones"
+                    )
+                teacher.abstract.check_form(step.observation)
+    teacher.abstract.watch.check()
+    teacher.watch.check()
+
+
+def _declared_problems(abstract: AbstractEnv) -> Iterator[tuple[Any, ...]]:
+    """Small problems of the declared kinds, whatever `sample` draws: the cells of each tape, the vertices of each graph.
+
+    A proof covers all of them.
+    """
+    rng = Random(0)
+    for length in range(1, DECLARED_LENGTH + 1):
+        choices = [_contents(kind, length) for kind in abstract.kinds]
+        count = prod(len(one) for one in choices)
+        if count <= DECLARED_PROBLEMS:
+            yield from product(*choices)
+        else:
+            yield from (tuple(map(rng.choice, choices)) for _ in range(DECLARED_PROBLEMS))
+    # Tapes that are not declared to be equally long.
+    for _ in range(DECLARED_PROBLEMS):
+        lengths = [rng.randint(1, DECLARED_LENGTH) for _ in abstract.kinds]
+        yield tuple(
+            rng.choice(_contents(kind, lengths[abstract.measure(number)])) for number, kind in enumerate(abstract.kinds)
+        )
+
+
+@functools.cache
+def _contents(kind: TapeKind | GraphKind, length: int) -> list[Any]:
+    """What a tape or graph of a kind may hold at first; of many possibilities, a sample."""
+    rng = Random(length)
+    if isinstance(kind, GraphKind):
+        vertices = range(length)  # each edge leads to a later vertex, so there is no cycle
+        listed = [
+            [(v, tuple(w for w in vertices if w > v and rng.random() < density)) for v in vertices]
+            for density in (0.0, 0.3, 0.6, 1.0)
+        ]
+        return [rng.sample(graph, length) for graph in listed]
+    if kind.beyond is not None and not kind.given:
+        return [()]
+    # Three values have every order, with ties.
+    symbols = range(3) if kind.symbols is None else [symbol for symbol in range(kind.symbols) if symbol != kind.beyond]
+    if len(symbols) ** length <= DECLARED_PROBLEMS:
+        return list(product(symbols, repeat=length))
+    constant = [(symbol,) * length for symbol in symbols]
+    return constant + [tuple(rng.choices(symbols, k=length)) for _ in range(DECLARED_PROBLEMS)]
 
 
 def _problems(task: Task[Any, Any]) -> Iterator[Any]:
@@ -60,14 +130,18 @@ def _problems(task: Task[Any, Any]) -> Iterator[Any]:
 
 def _start_fault(abstract: AbstractEnv, env: Any) -> str:
     """How the tapes and graphs of a concrete environment differ from the declared ones; empty if they do not."""
+    if type(env) is not abstract.env_class:
+        return f"a {type(env).__name__}, and {abstract.env_class.__name__} is what is proved"
     structures: list[Any] | None = abstract.concrete_structures(env)
     if structures is None:
-        return "it keeps its tapes in other attributes"
+        return "it keeps its tapes in other attributes, or one of them in two places"
+    if len({*map(id, structures)}) < len(structures):
+        return "one tape or graph stands where two are declared"
     kinds: tuple[Any, ...] = abstract.kinds
     lengths: dict[int, int] = {}
     for number, (kind, structure) in enumerate(zip(kinds, structures, strict=True)):
         expected: Any = Tape if isinstance(kind, TapeKind) else Graph
-        if not isinstance(structure, expected):
+        if type(structure) is not expected:
             return f"where number {number + 1} of the tapes and graphs belongs, there is {structure!r}"
         if fault := structure.start_fault(kind):
             return f"number {number + 1} of the tapes and graphs {fault}"

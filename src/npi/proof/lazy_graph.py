@@ -30,6 +30,7 @@ class LazyGraph:
     """A graph that stands for many. It has the methods of `Graph` that an environment may use, and no others."""
 
     __slots__ = ("__child", "__counted", "__maybe_more", "__open", "__oracle", "__start")
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # see the comment in Env
 
     def __init__(self, kind: GraphKind, oracle: Oracle, state: AbstractGraph):
         self.__counted, self.__oracle = kind.counted, oracle
@@ -39,6 +40,15 @@ class LazyGraph:
         if name.startswith("__") and name.endswith("__"):  # Python itself asks for these
             raise AttributeError(name)
         self.__oracle.refuse(CONCRETE_ONLY.format(f"no abstract graph has {name!r}"))
+
+    def __copy__(self) -> Never:
+        self.__oracle.refuse_copy()
+
+    def __deepcopy__(self, memo: object) -> Never:
+        self.__oracle.refuse_copy()
+
+    def __reduce_ex__(self, protocol: object) -> Never:
+        self.__oracle.refuse_copy()
 
     @staticmethod
     def initial(kind: GraphKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractGraph:
@@ -73,11 +83,13 @@ class LazyGraph:
         return not self.__open
 
     def open_start(self) -> None:
+        self.__oracle.check_acting()
         if self.start() == WHITE:
             self.__start = GRAY
             self.__push()
 
     def open_child(self) -> None:
+        self.__oracle.check_acting()
         if self.child() == WHITE:
             self.__push()
 
@@ -87,17 +99,17 @@ class LazyGraph:
         self.__open = min(self.__open + 1, self.__counted)
 
     def next_start(self) -> None:
-        self.__oracle.check_enabled()
+        self.__oracle.check_acting()
         if self.__start != NONE and not self.__open:
             self.__start = None
 
     def next_child(self) -> None:
-        self.__oracle.check_enabled()
+        self.__oracle.check_acting()
         if self.__child != NONE:
             self.__child = None
 
     def close(self) -> None:
-        self.__oracle.check_enabled()
+        self.__oracle.check_acting()
         if not self.__open:
             return
         self.__open -= 1

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, Never, TypeVar
 
-from npi.language.tape import LEFT, RIGHT, TapeKind
+from npi.language.tape import LEFT, RIGHT, TapeKind, as_symbol, no_head
 from npi.proof.oracle import CONCRETE_ONLY, Oracle
 
 # An abstract tape counts saved spans (see Tape.push) up to this many, then notes "perhaps more". Two are enough for
@@ -55,6 +55,7 @@ class LazyTape:
         "__symbols",
         "__tail",
     )
+    __hash__ = None  # pyright: ignore[reportAssignmentType]  # see the comment in Env
 
     def __init__(self, kind: TapeKind, oracle: Oracle, state: AbstractTape):
         self.__symbols, self.__beyond, self.__oracle = kind.symbols, kind.beyond, oracle
@@ -67,6 +68,15 @@ class LazyTape:
         if name.startswith("__") and name.endswith("__"):  # Python itself asks for these
             raise AttributeError(name)
         self.__oracle.refuse(CONCRETE_ONLY.format(f"no abstract tape has {name!r}"))
+
+    def __copy__(self) -> Never:
+        self.__oracle.refuse_copy()
+
+    def __deepcopy__(self, memo: object) -> Never:
+        self.__oracle.refuse_copy()
+
+    def __reduce_ex__(self, protocol: object) -> Never:
+        self.__oracle.refuse_copy()
 
     @staticmethod
     def initial(kind: TapeKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractTape:
@@ -102,7 +112,7 @@ class LazyTape:
         self.__oracle.check_enabled()
         if self.__symbols is None:
             raise TypeError("the values on this tape can be compared and swapped, not read")
-        place = self.__heads[head]
+        place = self.__place(head)
         symbol = self.__cells[place]
         if symbol is None:
             symbol = self.__oracle.choose(self.__symbols)
@@ -110,16 +120,16 @@ class LazyTape:
         return symbol
 
     def write(self, symbol: int, head: int = 0) -> None:
-        self.__oracle.check_enabled()
-        if self.__symbols is not None and 0 <= symbol < self.__symbols:
-            place = self.__heads[head]
+        self.__oracle.check_acting()
+        place = self.__place(head)
+        if self.__symbols is not None and 0 <= (symbol := as_symbol(symbol)) < self.__symbols:
             self.__cells = _replaced(self.__cells, place, symbol)
             # Comparisons with the value that was there are void.
             self.__greater = tuple(fact for fact in self.__greater if place not in fact[:2])
 
     def greater(self, head: int, other: int) -> bool:
         self.__oracle.check_enabled()
-        first, second = self.__heads[head], self.__heads[other]
+        first, second = self.__place(head), self.__place(other)
         if first == second:
             return False
         facts = {fact[:2]: fact[2] for fact in self.__greater}
@@ -131,8 +141,8 @@ class LazyTape:
         return facts[first, second]
 
     def swap(self, head: int, other: int) -> None:
-        self.__oracle.check_enabled()
-        first, second = self.__heads[head], self.__heads[other]
+        self.__oracle.check_acting()
+        first, second = self.__place(head), self.__place(other)
         swapped = {first: second, second: first}
         self.__greater = tuple(
             sorted((swapped.get(one, one), swapped.get(two, two), known) for one, two, known in self.__greater)
@@ -142,21 +152,23 @@ class LazyTape:
 
     def same(self, head: int, other: int) -> bool:
         self.__oracle.check_enabled()
-        return self.__heads[head] == self.__heads[other]
+        return self.__place(head) == self.__place(other)
 
     def jump(self, head: int, other: int) -> None:
-        self.__oracle.check_enabled()
-        self.__heads = _replaced(self.__heads, head, self.__heads[other])
+        self.__oracle.check_acting()
+        place = self.__place(other)
+        if self.__place(head) != place:
+            self.__heads = _replaced(self.__heads, head, place)
 
     def push(self, first: int, last: int) -> None:
-        self.__oracle.check_enabled()
-        if self.__heads[first] <= self.__heads[last]:
+        self.__oracle.check_acting()
+        if self.__place(first) <= self.__place(last):
             self.__maybe_more = self.__maybe_more or self.__spans == COUNTED_SPANS
             self.__spans = min(self.__spans + 1, COUNTED_SPANS)
 
     def pop(self, first: int, last: int) -> None:
-        self.__oracle.check_enabled()
-        if not self.empty():
+        self.__oracle.check_acting()
+        if not self.empty() and self.__place(first) >= 0 and self.__place(last) >= 0:  # both heads exist
             self.__spans -= 1
             self.__place_anywhere(first)
             self.__place_anywhere(last, not_before=self.__heads[first])
@@ -171,7 +183,8 @@ class LazyTape:
         return not self.__spans
 
     def move(self, direction: int, head: int = 0) -> None:
-        self.__oracle.check_enabled()
+        self.__oracle.check_acting()
+        self.__place(head)
         if direction not in (LEFT, RIGHT):
             return
         if direction == self.__outward:
@@ -192,6 +205,12 @@ class LazyTape:
     def at_last(self, head: int = 0) -> bool:
         self.__oracle.check_enabled()
         return self.__on_home_cell(head) if self.__outward == LEFT else self.__on_last_cell(head)
+
+    def __place(self, head: int) -> int:
+        """The cell under a head, by its place among the explicit cells."""
+        if not 0 <= head < len(self.__heads):
+            raise no_head(head, len(self.__heads))
+        return self.__heads[head]
 
     def __place_anywhere(self, head: int, not_before: int = -1) -> None:
         """Put a head on any cell from `not_before` outwards; -1: also on one in the gap at the home end.
@@ -229,7 +248,7 @@ class LazyTape:
         )
 
     def __on_home_cell(self, head: int) -> bool:
-        if self.__heads[head]:
+        if self.__place(head):
             return False
         if self.__gaps[0]:
             if self.__oracle.choose(2):
@@ -240,12 +259,12 @@ class LazyTape:
 
     def __on_last_cell(self, head: int) -> bool:
         """Whether a head is on the last cell of a tape that ends. An endless tape has no last cell."""
-        return self.__tail == "end" and self.__on_outermost_cell(head)
+        return self.__place(head) >= 0 and self.__tail == "end" and self.__on_outermost_cell(head)
 
     def __on_outermost_cell(self, head: int) -> bool:
         """Whether no cell lies farther out than a head's. If the oracle chooses that one does, it becomes explicit."""
         outermost = len(self.__cells) - 1
-        if self.__heads[head] < outermost:
+        if self.__place(head) < outermost:
             return False
         if self.__gaps[-1]:
             if self.__oracle.choose(2):

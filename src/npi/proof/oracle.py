@@ -12,6 +12,10 @@ INCONSISTENT = (
     "a global, a class attribute or random numbers: keep all of the state on tapes and graphs"
 )
 CONCRETE_ONLY = "the environment or its teacher does what only a concrete tape or graph allows ({})"
+OBSERVE_CHANGES = (
+    "observe changes a tape or a graph, but it is called more or less often in a proof than in a run: make all changes "
+    "in act"
+)
 
 
 class Refused(BaseException):
@@ -28,13 +32,13 @@ class Oracle:
     that does not is refused: it depends on something that outlives it.
 
     Lazy tapes and graphs answer only while the oracle is `enabled`. The exploration enables it during `observe` and
-    `act`, so a teacher that reads a tape in any other place is refused.
+    `act`, so a teacher that reads a tape in any other place is refused. While it is `observing`, nothing may change.
     """
 
-    __slots__ = ("choices", "enabled", "options", "position", "refusal", "repeated")
+    __slots__ = ("choices", "enabled", "observing", "options", "position", "refusal", "repeated")
 
     def __init__(self):
-        self.enabled = True
+        self.enabled, self.observing = True, False
         self.choices: list[int] = []  # the current combination
         self.options: list[int] = []  # how many options each of these choices has
         self.position = 0  # how many choices the current run has made
@@ -74,6 +78,16 @@ class Oracle:
     def check_enabled(self) -> None:
         if not self.enabled:
             self.refuse(CONCRETE_ONLY.format("only observe and act may use tapes and graphs"))
+
+    def check_acting(self) -> None:
+        """Before an operation that changes a tape or a graph."""
+        self.check_enabled()
+        if self.observing:
+            self.refuse(OBSERVE_CHANGES)
+
+    def refuse_copy(self) -> Never:
+        """In place of what copies an object: choices on a copy would not be enumerated."""
+        self.refuse(CONCRETE_ONLY.format("no abstract tape or graph can be copied"))
 
     def advance(self) -> bool:
         """Move on to the next combination; False if all were tried."""

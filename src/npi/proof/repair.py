@@ -39,7 +39,7 @@ class Verifier:
         """Find all reachable histories. Yields the number found in a task, and an estimate of its total."""
         for exploration in self.explorations.values():
             yield from exploration.run()
-            check_concrete_runs(exploration.task, exploration.abstract, exploration.histories)
+            check_concrete_runs(exploration.task, exploration.teacher, exploration.histories)
 
     def compare(self, model: NPI) -> dict[str, Comparison]:
         """A comparison for each task."""

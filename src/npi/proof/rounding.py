@@ -91,6 +91,11 @@ class BoundedLinear:
     def error(self, reach: Float32[Tensor, "B I"]) -> Float32[Tensor, "B O"]:
         return torch.addmm(self.constant, reach, self.sizes, alpha=INFLATE)
 
+    def add_to(self, value: Tensor, error: Tensor, x: Float64[Tensor, "B I"], reach: Float32[Tensor, "B I"]) -> None:
+        """Add the output of a layer without biases, and its bound, to other numbers."""
+        value.addmm_(x, self.weight)
+        error.addmm_(reach, self.sizes, alpha=INFLATE)
+
     def __call__(self, x: Bounded) -> Bounded:
         reach = x.error.add(x.value.abs().float(), alpha=self.gamma)
         return Bounded(self.value(x.value), self.error(reach))
@@ -105,42 +110,61 @@ class BoundedLSTMLayer:
         double = torch.ones_like(biases[0])
         double[2 * width : 3 * width] = 2  # torch's order of gates is i, f, g, o
         terms = from_input.shape[1] + width + len(biases)
-        self.input = BoundedLinear(from_input * double[:, None], [bias * double for bias in biases], terms)
-        self.hidden = BoundedLinear(from_hidden * double[:, None], (), terms)
+        self.input = BoundedLinear(from_input * double[:, None], (), terms)
+        self.hidden = BoundedLinear(from_hidden * double[:, None], [bias * double for bias in biases], terms)
 
-    def step(self, projected: Bounded, before: Sequence[Tensor], parents: Int[Tensor, " B"], gamma: float) -> State:
-        """The state after a step.
+    def recurrent(
+        self, hidden: Tensor, reach: Tensor, parents: Int[Tensor, " B"], more: Tensor | float = 0.0
+    ) -> tuple[Float64[Tensor, "B _"], Float32[Tensor, "B _"]]:
+        """What h before a step adds to the gates, and the bounds of that and of what `more` stands for.
 
-        `projected` is the layer's input times its weights. `before` holds a state for each parent, and `parents` the
-        row of each step's parent in it: products with h are computed once per parent. `gamma` is for the new reach.
+        `hidden` and `reach` hold h and its reach for each parent, and `parents` the row of each step's parent in them:
+        products are computed once per parent.
         """
-        hidden, cell, cell_error, reach = before
-        gates = self.hidden.value(hidden).index_select(0, parents).add_(projected.value).sigmoid_()
-        off = self.hidden.error(reach).index_select(0, parents).add_(projected.error)
-        errors = sigmoid_error(gates, off)
-        (i, f, g, o), (i_error, f_error, g_error, o_error) = gates.chunk(4, 1), errors.chunk(4, 1)
+        error = self.hidden.error(reach).add_(more)
+        return self.hidden.value(hidden).index_select(0, parents), error.index_select(0, parents)
+
+    def update(
+        self,
+        gates: Float64[Tensor, "B _"],
+        off: Float32[Tensor, "B _"],
+        cell: Float64[Tensor, "B M"],
+        cell_error: Float32[Tensor, "B M"],
+        gamma: float,
+    ) -> State:
+        """The state after a step, from the inputs of its gates and the cells before. `gamma` is for the new reach.
+
+        INFLATE enters once for each bound that is returned, and covers the roundings of all that leads to it.
+        """
+        gates.sigmoid_()
+        near = gates.float()
+        errors = sigmoid_error(near, off)
+        i, f, g, o = gates.chunk(4, 1)
+        i_near, f_near, _, o_near = near.chunk(4, 1)
+        i_error, f_error, g_error, o_error = errors.chunk(4, 1)
         g, g_error = tanh_from_sigmoid(g, g_error)
-        cell, cell_error = cell.index_select(0, parents), cell_error.index_select(0, parents)
         size = cell.abs().float()
         error = f_error * (size + cell_error)
-        error.addcmul_(f.float(), cell_error).addcmul_(i.float(), g_error)
+        error.addcmul_(f_near, cell_error).addcmul_(i_near, g_error)
         error.addcmul_(i_error, g.abs().float().add_(g_error))
         error.add_(size, alpha=4 * UNIT).add_(4 * UNIT).mul_(INFLATE)  # the rounding of f c + i g
         cell = (f * cell).addcmul_(i, g)
         squashed = (2 * cell).sigmoid_()
-        t, t_error = tanh_from_sigmoid(squashed, sigmoid_error(squashed, 2 * error))
+        t, t_error = tanh_from_sigmoid(squashed, sigmoid_error(squashed.float(), 2 * error))
         hidden = o * t
-        h_error = (o.float() * t_error).addcmul_(o_error, t.abs().float().add_(t_error)).add_(2 * UNIT)
+        h_error = (o_near * t_error).addcmul_(o_error, t.abs().float().add_(t_error)).add_(2 * UNIT)
         return hidden, cell, error, h_error.add_(hidden.abs().float(), alpha=gamma).mul_(INFLATE)
 
 
-def sigmoid_error(s: Float64[Tensor, "B O"], off: Float32[Tensor, "B O"]) -> Float32[Tensor, "B O"]:
-    """Bounds for computed sigmoids `s` of numbers that are off by at most `off`.
+def sigmoid_error(near: Float32[Tensor, "B O"], off: Float32[Tensor, "B O"]) -> Float32[Tensor, "B O"]:
+    """Bounds for sigmoids s of numbers that are off by at most `off`. `near` is s, rounded to float32.
 
-    The computed s - s^2 is below the slope by at most SIGMOID_ERROR and two roundings, so by less than twice as much.
+    Two things make up for rounding: s - (1 - 2^-18) s^2 is more than the slope by more than float32 takes away (or,
+    below s = 1/60, by less than INFLATE allows for), and 0.0501 is more than the 0.05 of Taylor's formula by enough for
+    SIGMOID_ERROR in the slope, if `off` is above 1; if not, the last term is.
     """
-    slope = torch.addcmul(s, s, s, value=-1).float().add_(off, alpha=0.05).add_(2 * SIGMOID_ERROR)
-    return slope.mul_(off).add_(2 * SIGMOID_ERROR).mul_(INFLATE)
+    slope = torch.addcmul(near, near, near, value=2.0**-18 - 1).add_(off, alpha=0.0501)
+    return slope.mul_(off).add_(4 * SIGMOID_ERROR)
 
 
 def tanh_from_sigmoid(
@@ -250,7 +274,8 @@ class BoundedNetwork:
         ]
         values, errors = zip(*parts, strict=True)
         self.projected: Float64[Tensor, "X _"] = torch.cat(values)
-        self.projected_error: Float32[Tensor, "X _"] = torch.cat(errors)
+        # One bound for all inputs: these bounds differ little, and those of the recurrence are far larger.
+        self.projected_error: Float32[Tensor, "1 _"] = torch.cat(errors).amax(0, keepdim=True)
 
     def start(self) -> State:
         """The zero state in which a frame starts, as that of one parent. It is exact."""
@@ -264,12 +289,17 @@ class BoundedNetwork:
         `state` holds the states of the nodes' parents, and `parents` the row of each node's parent in it.
         """
         inputs = self.input[nodes]
-        projected = Bounded(self.projected.index_select(0, inputs), self.projected_error.index_select(0, inputs))
         after: State = ()
         for index, layer in enumerate(self.layers):
+            hidden, cell, cell_error, reach = state[4 * index : 4 * index + 4]
             if index:
-                projected = Bounded(layer.input.value(after[-4]), layer.input.error(after[-1]))
-            after += layer.step(projected, state[4 * index : 4 * index + 4], parents, self.gamma)
+                gates, off = layer.recurrent(hidden, reach, parents)
+                layer.input.add_to(gates, off, after[-4], after[-1])
+            else:
+                gates, off = layer.recurrent(hidden, reach, parents, self.projected_error)
+                gates.add_(self.projected.index_select(0, inputs))
+            cells = cell.index_select(0, parents), cell_error.index_select(0, parents)
+            after += layer.update(gates, off, *cells, self.gamma)
         hidden, _, _, reach = after[-4:]
         sizes = (1, self.model.config.key_width, *self.model.config.argument_sizes)
         stop, key, *args = self.heads.value(hidden).split(sizes, 1)

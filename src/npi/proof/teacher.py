@@ -12,18 +12,21 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Never
+from operator import index
+from random import Random
+from typing import Any, Never, SupportsIndex
 
 from npi.errors import NotProvable
 from npi.language.env import Env
-from npi.language.program import ARGS, Call, Decision, Observation, Program, act, handle_calls
+from npi.language.program import ARGS, Call, Decision, Observation, Program, act, handle_calls, is_program
 from npi.language.task import Task
 from npi.proof.abstract_env import AbstractEnv
-from npi.proof.hidden_state import Watch
+from npi.proof.hidden_state import REMEDY, Watch
 
 # Frames of the built-in recursive teachers have fewer than ten decisions. A frame with more than this many is taken for
 # a loop.
 MAX_DECISIONS = 200
+REPEATS = 3  # of all replays, in random orders
 
 
 @dataclass(eq=False, slots=True)
@@ -54,8 +57,13 @@ class Teacher:
 
     def __init__(self, task: Task[Any, Any], abstract: AbstractEnv):
         self.task, self.abstract = task, abstract
-        self.env: Any = _replayed(task.env)(abstract.structures, self)
+        self.env: Any = abstract.guarded(lambda: abstract.env_class(*abstract.structures))
+        # Of the environment's own class, so that a teacher finds no difference; only `observe` is replaced.
+        vars(self.env)["observe"] = self.observe
+        self.attributes = dict(vars(self.env))
+        self.argument_sizes = task.env.argument_sizes()
         self.watch = Watch(task.name)
+        self.watch.add_class(task.env, Env)
         self.programs: dict[str, Program] = {}
         self.given_args: dict[Call, tuple[int, ...]] = {}  # the arguments that a program gives in a call
         self.starts: dict[Call, Position] = {}
@@ -74,6 +82,23 @@ class Teacher:
             self._replay(position, observation)
         return position.after[seen]
 
+    def repeat(self, rng: Random, rounds: int = REPEATS) -> None:
+        """Repeat every replay in random orders. A teacher that remembers something decides differently then."""
+        done: list[tuple[Position, Observation | None, Decision]] = []
+        pending = list(self.starts.values())
+        while pending:
+            position = pending.pop()
+            for observation, (decision, after) in position.after.items():
+                done.append((position, observation, decision))
+                if decision is not None:
+                    pending.append(after)
+        for _ in range(rounds):
+            rng.shuffle(done)
+            for position, observation, decision in done:
+                again = Position(position.call, position.observed, position.decided)
+                if (repeated := self.decide(again, observation)[0]) != decision:
+                    raise self._inconsistent(f"{_decision_text(decision)} and {_decision_text(repeated)}")
+
     def _replay(self, position: Position, observation: Observation | None) -> None:
         """Replay up to the decision at a place. Without an observation, find out whether the function looks."""
         if len(position.observed) >= MAX_DECISIONS:
@@ -90,6 +115,7 @@ class Teacher:
             self.abstract.guarded(lambda: program.function(self.env, *self.given_args[position.call]))
             self._decide(None)
         assert self.end is not None
+        self._check_env()
         if self.end.fault is not None:
             raise self.end.fault
         position.looks = self.end.looks or observation is not None
@@ -121,12 +147,16 @@ class Teacher:
         if self.step == len(self.position.observed):
             self._end(decision=decision)
         if decision != self.position.decided[self.step]:
-            self._end(fault=self._inconsistent(f"{decision} and {self.position.decided[self.step]}"))
+            both = map(_decision_text, (decision, self.position.decided[self.step]))
+            self._end(fault=self._inconsistent(" and ".join(both)))
         self.step += 1
 
     def _end(self, decision: Decision = None, looks: bool = False, fault: NotProvable | None = None) -> Never:
         if self.end is not None:
-            fault = self._inconsistent("it goes on after its replay has ended: name the errors that `except` handles")
+            fault = NotProvable(
+                f"{self.position.call.program} goes on after its replay has ended: a program must not act in `finally`, "
+                f"and must name the errors that `except` handles"
+            )
         self.end = _ReplayEnd(decision, looks, fault)
         raise self.end
 
@@ -134,47 +164,53 @@ class Teacher:
         """End the replay if something that outlives it has changed: the frames that it calls could see it."""
         try:
             self.watch.check()
+            self._check_env()
         except NotProvable as fault:
             self._end(fault=fault)
+
+    def _check_env(self) -> None:
+        if vars(self.env) != self.attributes or type(self.env) is not self.task.env:
+            raise NotProvable(
+                f"the teacher of {self.task.name} changes an attribute of {self.task.env.__name__}, where {REMEDY}"
+            )
 
     def _identify(self, program: Program, args: tuple[int, ...]) -> Call:
         """A call as a network makes it, with every argument: 0 where the teacher gives none.
 
         Two calls that differ for Python and not for a network are refused.
         """
-        call = Call(program.name, tuple(int(arg) for arg in args) + (0,) * (ARGS - len(args)))
+        if not is_program(program):
+            raise NotProvable(f"{program.name} is not what @program made: put @program above every other decorator")
+        for arg, size in zip(args, self.argument_sizes, strict=False):
+            if not (isinstance(arg, SupportsIndex) and 0 <= index(arg) < size):
+                raise NotProvable(
+                    f"{program.name} is called with the arguments {args}; each must be an integer in the range that "
+                    f"{self.task.env.__name__}.act declares for it, here 0..{size - 1}"
+                )
+        call = Call(program.name, tuple(map(int, args)) + (0,) * (ARGS - len(args)))
         if program is act:
             return call
         if program.name not in self.programs:
             self.watch.add(program.function)
         if self.programs.setdefault(program.name, program) is not program:
             raise NotProvable(
-                f"two functions are named {program.name}, and a network cannot tell them apart: give each program one "
-                f"function, or rename one"
+                f"two programs are named {program.name}, and a network cannot tell them apart: use @program once for "
+                f"each name"
             )
-        if self.given_args.setdefault(call, args) != args:
+        known = self.given_args.setdefault(call, args)
+        if known != args or [*map(type, known)] != [*map(type, args)]:
             raise NotProvable(
-                f"{program.name} is called with the arguments {args} and {self.given_args[call]}, which a network "
-                f"cannot tell apart, since missing arguments are 0: give all arguments at every call"
+                f"{program.name} is called with the arguments {args} and {known}, which a network cannot tell apart: to "
+                f"it, missing arguments are 0 and True is 1. Give all arguments at every call, of one type"
             )
         return call
 
     def _inconsistent(self, how: str) -> NotProvable:
         return NotProvable(
             f"{self.position.call.program} decides differently after the same observations ({how}), so it depends on "
-            f"something that observe does not show: npi check finds out what"
+            f"something that observe does not show, such as a global variable or an object that changes"
         )
 
 
-def _replayed(env: type[Env]) -> Any:
-    """A constructor of a subclass of an environment whose observations come from a replay."""
-
-    class Replayed(env):
-        def __init__(self, structures: list[Any], teacher: Teacher):
-            super().__init__(*structures)
-            self._teacher = teacher
-
-        def observe(self) -> Observation:
-            return self._teacher.observe()
-
-    return Replayed
+def _decision_text(decision: Decision) -> str:
+    return "return" if decision is None else f"{decision.program}{decision.args}"

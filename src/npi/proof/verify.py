@@ -172,7 +172,7 @@ def verify(
     histories = table.histories()
     clock.stop("checking")
     progress(Progress(f"running sampled problems of {found.name}", 0))
-    problems = check_concrete_runs(found, table.abstract, histories)
+    problems = check_concrete_runs(found, table.teacher, histories)
     clock.stop("sampling")
     progress(Progress(f"comparing the network with the teacher of {found.name}", 0))
     comparison = compare_histories(network, found, histories)
