@@ -65,8 +65,6 @@ def learn_until_proved(task: Task, seed: int) -> tuple[NPI, list[Comparison]]:
     Returns the model and the outcome of every attempt at a proof. There is none if the traces are not learned.
     """
     verifier = Verifier([task])
-    for _ in verifier.explore():
-        pass
     trainer = make_trainer([task], seed=seed)
     attempts = [event[task.name] for event in train_until_verified(trainer, verifier) if isinstance(event, dict)]
     return trainer.ema_model, attempts

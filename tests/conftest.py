@@ -8,7 +8,7 @@ import torch
 from npi import tasks
 from npi.cli import main
 from npi.network.checkpoint import load_model
-from npi.proof import verify
+from npi.proof import reachable
 from npi.proof.explore import Exploration
 from npi.tasks import cars
 
@@ -65,7 +65,7 @@ def shared_explorations(explore):
         return explore(task.name) if built_in and task.env.tapes() else Exploration(task)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify, "Exploration", shared)
+        patch.setattr(reachable, "Exploration", shared)
         yield
 
 

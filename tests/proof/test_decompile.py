@@ -11,6 +11,7 @@ from typing import Any, get_type_hints
 
 import pytest
 from samples.certificates import certified, resealed
+from samples.tables import table_from
 
 from npi import BadInput, record, tasks
 from npi.language.program import ACT, Call, handle_calls
@@ -18,7 +19,7 @@ from npi.network.checkpoint import save_model
 from npi.proof.decompile import decompile
 from npi.proof.explore import Exploration
 from npi.proof.histories import Histories
-from npi.proof.program_table import ProgramTable, TableState, compile_histories, save_table
+from npi.proof.program_table import ProgramTable, TableState, save_table
 from npi.training.config import FAST
 from npi.training.trainer import make_trainer
 
@@ -57,9 +58,9 @@ def teachers(explore):
 
 
 @pytest.fixture(scope="module")
-def sources(teachers):
+def sources(explore):
     """Decompiled from the teachers' own decisions: a proved network makes the same ones."""
-    return {name: decompile(compile_histories(tasks.find(name), teachers[name]), tasks.find(name)) for name in PROVED}
+    return {name: decompile(explore(name).table, tasks.find(name)) for name in PROVED}
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def addition():
         *((str(a) + "9", "9") for a in range(100)),
         *(p for s in (1, 3, 4) for p in task.test_problems(s, 60, 1)),
     ]
-    return task, decompile(compile_histories(task, recorded(task, problems)), task)
+    return task, decompile(table_from(task, recorded(task, problems)), task)
 
 
 @pytest.mark.parametrize("name", PROVED)
@@ -185,7 +186,7 @@ def table_of(main, **others):
             node = -1
             for observation, decision in steps:
                 node = histories.add(Call(name, args), node, observation, decision)
-    return compile_histories(task, histories)
+    return table_from(task, histories)
 
 
 def body(source, function):
@@ -261,9 +262,9 @@ def test_functions_avoid_python_names_and_keep_their_program_names():
 
 
 @pytest.fixture
-def table(teachers, tmp_path):
+def table(explore, tmp_path):
     path = tmp_path / "table.json"
-    save_table(certified(compile_histories(tasks.find("quicksort"), teachers["quicksort"])), path)
+    save_table(certified(explore("quicksort").table), path)
     return path
 
 
@@ -286,11 +287,10 @@ def test_the_source_can_be_written_to_a_file_and_checked(npi, table, tmp_path):
     assert json.loads(output)["source"] == out.read_text()
 
 
-def test_the_task_is_imported_from_its_file(npi, teachers, tmp_path):
+def test_the_task_is_imported_from_its_file(npi, explore, tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(inspect.getsource(sys.modules["npi.tasks.quicksort"]))
-    table = compile_histories(tasks.find("quicksort"), teachers["quicksort"])
-    save_table(certified(table, tasks.find_task(f"{mine}:recursive")), tmp_path / "t.json")
+    save_table(certified(explore("quicksort").table, tasks.find_task(f"{mine}:recursive")), tmp_path / "t.json")
     code, output, err = npi("decompile", f"{mine}:recursive", "--table", tmp_path / "t.json")
     assert code == 0, err
     assert "\nfrom mine import BORDER, HIGH, MOVE, NEXT, POP, SPLIT, SWAP, QuicksortPad, recursive\n" in output
@@ -365,7 +365,6 @@ def test_unproved_programs_are_not_decompiled(npi, tmp_path):
     assert "bubblesort is not proved" in err
 
 
-def test_a_table_of_another_environment_is_refused(teachers):
-    table = compile_histories(tasks.find("quicksort"), teachers["quicksort"])
+def test_a_table_of_another_environment_is_refused(explore):
     with pytest.raises(BadInput, match="has no program BUBBLESORT"):
-        decompile(table, tasks.find("bubblesort"))
+        decompile(explore("quicksort").table, tasks.find("bubblesort"))

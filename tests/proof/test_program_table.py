@@ -15,7 +15,7 @@ from npi.language.interpreter import run_program
 from npi.language.memo import Memo
 from npi.language.program import ACT, Call
 from npi.language.trace import Runaway
-from npi.proof.program_table import ProgramTable, compile_histories, load_table, save_table
+from npi.proof.program_table import ProgramTable, TableState, load_table, save_table
 
 NAMES = ["bubblesort", "quicksort", "toposort"]
 
@@ -25,9 +25,7 @@ def tables(explore):
     """Tables of the teachers' own decisions: a proved network makes the same ones."""
     found = {}
     for name in NAMES:
-        exploration = explore(name)
-        table = certified(compile_histories(exploration.task, exploration.histories))
-        found[name] = (table, exploration.histories)
+        found[name] = (certified(explore(name).table), explore(name).histories)
     return found
 
 
@@ -145,10 +143,11 @@ def test_limits_hold_for_tables_too(npi, tables, tmp_path):
     task = tasks.find("quicksort")
     seen = tuple(map(int, task.env.of((2, 1)).observe()))
     returned = {seen: (None, None)}
-    for table, limits, message in (
+    endless_tables: list[tuple[TableState, Limits, str]] = [
         ({seen: (task.call, returned)}, Limits(1_000), "step limit of 1,000 reached"),
         ({seen: (task.call, {seen: (Call(ACT, (9, 9, 9)), returned)})}, Limits(depth=50), "depth limit of 50 calls"),
-    ):
+    ]
+    for table, limits, message in endless_tables:
         states = [returned, *[after for _, after in table.values() if after is not returned], table]
         endless = ProgramTable("quicksort", "recursive", {task.call: table}, states)
         with pytest.raises(Runaway, match=message):

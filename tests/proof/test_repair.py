@@ -20,10 +20,7 @@ QUICK = replace(FAST, updates_after_learned=20, eval_every=25, repair_updates=60
 
 @pytest.fixture(scope="module")
 def verifier():
-    verifier = Verifier([FEW])
-    for _ in verifier.explore():
-        pass
-    return verifier
+    return Verifier([FEW])
 
 
 def attempts(training: Trainer, verifier: Verifier) -> list[Comparison]:
@@ -78,7 +75,7 @@ def test_an_interrupted_round_can_be_resumed(verifier, tmp_path):
 def test_tasks_without_tapes_cannot_be_proved():
     with pytest.raises(NotProvable, match="cars"):
         Verifier([tasks.find("cars")])
-    assert list(Verifier([tasks.find("cars"), FEW]).explorations) == ["bubblesort"]
+    assert list(Verifier([tasks.find("cars"), FEW]).reachable) == ["bubblesort"]
 
 
 @pytest.mark.slow

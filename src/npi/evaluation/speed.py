@@ -27,8 +27,8 @@ from npi.language.task import Task
 from npi.network.checkpoint import load_model
 from npi.network.model import NPI
 from npi.network.neural_decider import NeuralDecider
-from npi.proof.program_table import compile_histories
-from npi.proof.repair import Verifier
+from npi.proof.compile import compile
+from npi.proof.program_table import ProgramTable
 from npi.proof.verify import Proof, verify
 from npi.training.dataset import FrameDataset
 from npi.training.loss import decision_loss
@@ -274,7 +274,7 @@ def compiled() -> Iterator[Measurement]:
         ("quicksort", integers, 10**5, "integers"),
     ):
         task = tasks.find(name)
-        table = compile_histories(task, proved_histories(task))
+        table = proved_table(task)
         problem = sample(Random(0), size)
         env = task.env.of(problem)
         took = seconds(lambda env=env, table=table, call=task.call: table.run(env, call))
@@ -286,20 +286,15 @@ def compiled() -> Iterator[Measurement]:
         yield Measurement(f"compiled {name}, speed to its teacher in plain Python", ratio, "x", 1, at_least=True)
 
 
-def proved_histories(task: Task) -> Any:
-    """The reachable histories of a task: of the shipped model if it knows the task, else of one trained here."""
+def proved_table(task: Task) -> ProgramTable:
+    """The compiled program of a task: of the shipped model if it knows the task, else of one trained here."""
     model = load_model()
     if task.name not in model.tasks:
         trainer = make_trainer([task])
         for _ in trainer.run():
             pass
         model = trainer.ema_model
-    verifier = Verifier([task])
-    for _ in verifier.explore():
-        pass
-    if not verifier.compare(model)[task.name].proved:
-        raise WrongAnswer(f"{task.name} is not proved")
-    return verifier.explorations[task.name].histories
+    return compile(task, model, device="cpu")
 
 
 def check_answer(task: Task, env: Any, problem: Any) -> None:

@@ -217,7 +217,9 @@ class AbstractEnv:
         """Refuse an environment that keeps anything but its tapes and graphs in its attributes."""
         name = self.env_class.__name__
         if builtin := [c.__name__ for c in self.env_class.__mro__[:-1] if c.__module__ == "builtins"]:
-            raise NotProvable(f"{name} is a {builtin[0]}, which could keep state that a proof cannot see: do not derive it")
+            raise NotProvable(
+                f"{name} is a {builtin[0]}, which could keep state that a proof cannot see: do not derive it"
+            )
         if slots := [c.__name__ for c in self.env_class.__mro__ if vars(c).get("__slots__")]:
             raise NotProvable(
                 f"{slots[0]} declares __slots__, where {name} could keep state that a proof cannot see: use attributes"

@@ -23,9 +23,9 @@ from npi.errors import BadInput
 from npi.files import write
 
 if TYPE_CHECKING:
-    from npi.language.task import Task
     from npi.network.model import NPI
     from npi.proof.compare import Comparison
+    from npi.proof.reachable import Reachable
 
 FORMAT = 2  # of the file; a change that older versions cannot read increases it
 # A larger table, when compressed, is not stored: the certificate then holds its hash alone, and checking a proof finds
@@ -105,36 +105,28 @@ class Certificate:
         return found
 
 
-def certify(
-    task: Task[Any, Any],
-    model: NPI,
-    files: dict[str, str],
-    table: Mapping[str, Any],
-    comparison: Comparison,
-    problems: int,
-    assumptions: list[str],
-) -> Certificate:
+def certify(model: NPI, files: dict[str, str], reachable: Reachable, comparison: Comparison) -> Certificate:
     """The certificate of a proof that succeeded."""
     from npi.proof.compare import MARGIN
 
     if not comparison.proved:
         raise ValueError("the proof failed, so there is nothing to certify")
     return Certificate(
-        task=task.name,
-        teacher=task.teacher,
+        task=reachable.task.name,
+        teacher=reachable.task.teacher,
         weights=_hash_weights(model),
         config=_hash([model.programs, model.generations, asdict(model.config)]),
         files=files,
-        table=proof_hash(table),
-        program=program_hash(table),
+        table=proof_hash(reachable.document),
+        program=program_hash(reachable.document),
         histories=comparison.histories,
-        calls=len(table["summaries"]),
-        problems=problems,
+        calls=len(reachable.document["summaries"]),
+        problems=reachable.problems,
         margin=comparison.margin,
         rounding=comparison.rounding,
         guaranteed=comparison.guaranteed_by_program,
         margin_needed=MARGIN,
-        assumptions=assumptions,
+        assumptions=reachable.assumptions(),
         versions=_versions(),
     )
 

@@ -45,8 +45,8 @@ class ProofTable:
     teacher    the replays of the teacher
     """
 
-    def __init__(self, task: Task[Any, Any], document: Mapping[str, Any]):
-        abstract = self.abstract = AbstractEnv(task.env)
+    def __init__(self, task: Task[Any, Any], document: Mapping[str, Any], abstract: AbstractEnv | None):
+        abstract = self.abstract = abstract or AbstractEnv(task.env)
         self.teacher = Teacher(task, abstract)
         try:
             decisions = [None if row is None else Call(row[0], tuple(row[1])) for row in document["decisions"]]
@@ -77,21 +77,17 @@ class ProofTable:
 
     def histories(self) -> Histories:
         """Every history that the table has a decision for."""
-        found = Histories()
-        for call, entry in self.entries.items():
-            pending = [(-1, entry)]
-            while pending:
-                parent, node = pending.pop()
-                for observation, (decision, after) in self.nodes[node].items():
-                    history = found.add(call, parent, self.shown[observation], decision)
-                    if decision is not None:
-                        pending.append((history, after))
-        return found
+        shown = self.shown
+        outcomes = [{shown[observation]: outcome for observation, outcome in node.items()} for node in self.nodes]
+        return Histories.of(self.entries, outcomes.__getitem__)
 
 
-def check_table(task: Task[Any, Any], document: Mapping[str, Any]) -> ProofTable:
-    """Check that a proof table is closed, and return it; raise NotProvable with the first fault."""
-    table = ProofTable(task, document)
+def check_table(task: Task[Any, Any], document: Mapping[str, Any], abstract: AbstractEnv | None = None) -> ProofTable:
+    """Check that a proof table is closed, and return it; raise NotProvable with the first fault.
+
+    `abstract`: the environment on abstract states, if there is one already that has answers stored.
+    """
+    table = ProofTable(task, document, abstract)
     for fault in _faults(table):
         raise NotProvable(f"the proof table of {task.name} is not closed: {fault}. Prove the task again")
     return table

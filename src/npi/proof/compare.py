@@ -92,7 +92,7 @@ def compare_decisions(
         margins.min().item(),
         rounding.max().item(),
         guaranteed.min().item(),
-        {programs[program]: guaranteed[frame_program == program].min().item() for program in np.unique(frame_program)},
+        {programs[int(index)]: guaranteed[frame_program == index].min().item() for index in np.unique(frame_program)},
     )
 
 

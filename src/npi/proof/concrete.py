@@ -2,8 +2,8 @@
 
 Exploration trusts what a task declares: that its tapes hold all of its state, that a problem starts them as their kinds
 say, that its teacher is honest. Concrete runs cannot prove this, but they find many tasks that break it. So a proof
-begins with `check_task`, with sampled problems, and with small problems of every declared kind, whatever the task samples:
-every history of their runs must be among those explored.
+begins with `check_task`, with sampled problems, and with small problems of every declared kind, whatever the task
+samples: every history of their runs must be among those explored.
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ def check_concrete_runs(task: Task[Any, Any], teacher: Teacher, histories: Histo
     """
     if faults := check_task(task).faults:
         raise NotProvable(f"{task.name} has a fault, so nothing about it can be proved: {faults[0]}")
+    teacher.repeat(Random(0))
     abstract = teacher.abstract
     sampled = list(_problems(task))
     for problem in sampled:
@@ -79,7 +80,7 @@ def _check_run(task: Task[Any, Any], teacher: Teacher, histories: Histories, env
 
 
 def _declared_problems(abstract: AbstractEnv) -> Iterator[tuple[Any, ...]]:
-    """Small problems of the declared kinds, whatever `sample` draws: the cells of each tape, the vertices of each graph.
+    """Small problems of the declared kinds, whatever `sample` draws: cells of each tape, vertices of each graph.
 
     A proof covers all of them.
     """

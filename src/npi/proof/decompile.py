@@ -36,12 +36,11 @@ def decompile(table: ProgramTable, task: Task) -> str:
 
     >>> from npi import tasks
     >>> from npi.proof.explore import Exploration
-    >>> from npi.proof.program_table import compile_histories
     >>> task = tasks.find("toposort")
     >>> exploration = Exploration(task)
     >>> for counts in exploration.run():
     ...     pass
-    >>> source = decompile(compile_histories(task, exploration.histories), task)
+    >>> source = decompile(exploration.table, task)
     >>> for line in source.splitlines()[-9:-3]:
     ...     print(line)
     @program

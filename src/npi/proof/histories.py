@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from npi.language.program import Call, Decision, Frame, Observation, Step
+
+State = TypeVar("State")
 
 
 @dataclass
@@ -24,6 +27,26 @@ class Histories:
 
     def __len__(self) -> int:
         return len(self.parent)
+
+    @staticmethod
+    def of(
+        entries: Mapping[Call, State], outcomes: Callable[[State], Mapping[Observation, tuple[Decision, State]]]
+    ) -> Histories:
+        """Every history that a state machine has a decision for.
+
+        `entries` are the states in which calls begin, and `outcomes` gives, for each observation that a state knows,
+        the decision after it and the next state, which means nothing where the decision is to return.
+        """
+        found = Histories()
+        for call, entry in entries.items():
+            pending = [(-1, entry)]
+            while pending:
+                parent, state = pending.pop()
+                for observation, (decision, after) in outcomes(state).items():
+                    history = found.add(call, parent, observation, decision)
+                    if decision is not None:
+                        pending.append((history, after))
+        return found
 
     def find(self, call: Call, parent: int, observation: Observation) -> int | None:
         """The node of a history; None if it is not in the set."""

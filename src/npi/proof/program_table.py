@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from npi import tasks
 from npi.errors import BadInput
@@ -25,12 +25,24 @@ from npi.language.trace import Limits, Runaway, Trace
 from npi.proof.certificate import Certificate, file_differences, program_hash, read_certificate
 from npi.proof.source_files import RUN_ROOMS, hash_files, task_files
 
-if TYPE_CHECKING:
-    from npi.proof.histories import Histories
-
 FORMAT = 2  # of the file; a change that older versions cannot read increases it
 # From each observation to the decision and the next state, which is None after a return.
 TableState: TypeAlias = dict[tuple[int, ...], tuple[Decision, Any]]
+
+
+class TableStates:
+    """The states of a table that is being made. States with the same content become one."""
+
+    def __init__(self):
+        self._by_content: dict[frozenset, TableState] = {}
+
+    def add(self, state: TableState) -> TableState:
+        """The first state with this content. The states that follow it must be in the table already."""
+        content = frozenset((observation, decision, id(after)) for observation, (decision, after) in state.items())
+        return self._by_content.setdefault(content, state)
+
+    def all(self) -> list[TableState]:
+        return list(self._by_content.values())
 
 
 # Blocks form cycles, on which a generated __eq__ or __repr__ would not end.
@@ -83,7 +95,7 @@ class ProgramTable:
 
         def row(observation: tuple[int, ...], decision: Decision, after: TableState | None) -> list[Any]:
             number = decisions.setdefault(decision, len(decisions))
-            return [list(observation), number, -1 if after is None else index[id(after)]]
+            return [[int(value) for value in observation], number, -1 if after is None else index[id(after)]]
 
         nodes = [[row(observation, *outcome) for observation, outcome in state.items()] for state in self.states]
         return {
@@ -168,50 +180,6 @@ class ProgramTable:
             for field in fields(BasicBlock):
                 setattr(entry, field.name, getattr(block, field.name))
         return entries
-
-
-def compile_histories(task: Task, histories: Histories) -> ProgramTable:
-    """Turn all histories of a task's programs into a table with as few states as possible.
-
-    Two histories share a state if they have the same future: the same observations can follow, with the same decisions
-    and next states.
-
-    >>> from npi import tasks
-    >>> from npi.proof.explore import Exploration
-    >>> task = tasks.find("bubblesort")
-    >>> exploration = Exploration(task)
-    >>> for counts in exploration.run():
-    ...     pass
-    >>> table = compile_histories(task, exploration.histories)
-    >>> len(exploration.histories), len(table.states)
-    (135, 32)
-    >>> pad = task.env.of((3, 1, 2))
-    >>> table.run(pad, task.call)
-    75
-    >>> task.result(pad)
-    [1, 2, 3]
-    """
-    following: dict[int, TableState] = {}  # from the node of a history to the state after it
-    entries: dict[Call, TableState] = {}
-    states: dict[frozenset, TableState] = {}  # by their content
-
-    def merge(state: TableState) -> TableState:
-        """The first state with the same content, so that equal states become one."""
-        return states.setdefault(
-            frozenset((observation, decision, id(after)) for observation, (decision, after) in state.items()), state
-        )
-
-    for node in reversed(range(len(histories))):  # a node comes after its parent, so its own state is complete here
-        observation = tuple(map(int, histories.observation[node]))
-        next_state = merge(following.pop(node)) if node in following else None
-        outcome = (histories.decision[node], next_state)
-        parent = histories.parent[node]
-        if parent < 0:
-            entries.setdefault(histories.call[node], {})[observation] = outcome
-        else:
-            following.setdefault(parent, {})[observation] = outcome
-    entry_states = {call: merge(state) for call, state in entries.items()}
-    return ProgramTable(task.name, task.teacher, entry_states, list(states.values()))
 
 
 def check_table_fits(table: ProgramTable, task: Task[Any, Any] | str) -> Task[Any, Any]:

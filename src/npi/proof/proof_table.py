@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from npi.proof.explore import Exploration
-from npi.proof.program_table import compile_histories
 
 
 def proof_table(exploration: Exploration) -> dict[str, Any]:
@@ -16,7 +15,7 @@ def proof_table(exploration: Exploration) -> dict[str, Any]:
     states                   abstract states: for each, the numbers of its parts
     summaries                for each call and the state it is entered in, the states in which it may return
     """
-    document = compile_histories(exploration.task, exploration.histories).document()
+    document = exploration.table.document()
     call_numbers = {(name, tuple(args)): number for number, (name, args, _) in enumerate(document["calls"])}
     state_numbers: dict[int, int] = {}
     part_numbers: dict[Any, int] = {}

@@ -13,42 +13,37 @@ from npi.errors import NotProvable
 from npi.language.program import Frame
 from npi.language.task import Task
 from npi.network.model import NPI
+from npi.progress import ProgressCallback, no_progress
 from npi.proof.compare import Comparison, compare_histories
-from npi.proof.concrete import check_concrete_runs
-from npi.proof.explore import Exploration
+from npi.proof.reachable import find_reachable
 from npi.training.trainer import Metrics, Trainer
 
 
 class Verifier:
-    """Explores each of a training run's tasks once, then compares models with their teachers as often as needed.
+    """Finds the reachable histories of some tasks once, then compares models with their teachers as often as needed.
 
     Tasks whose environments declare no tapes cannot be proved and are left out.
     """
 
-    def __init__(self, tasks: Sequence[Task]):
-        self.explorations = {task.name: Exploration(task) for task in tasks if task.env.tapes()}
-        if not self.explorations:
+    def __init__(self, tasks: Sequence[Task], progress: ProgressCallback = no_progress):
+        provable = [task for task in tasks if task.env.tapes()]
+        if not provable:
             environments = ", ".join(dict.fromkeys(task.env.__name__ for task in tasks))
             raise NotProvable(
                 f"no task of {', '.join(task.name for task in tasks)} can be proved: {environments} declares no tapes. "
                 f"Keep all of the state on tapes and graphs, and list their kinds in a classmethod `tapes` "
                 f"(docs/proof.md)"
             )
-
-    def explore(self) -> Iterator[tuple[int, int]]:
-        """Find all reachable histories. Yields the number found in a task, and an estimate of its total."""
-        for exploration in self.explorations.values():
-            yield from exploration.run()
-            check_concrete_runs(exploration.task, exploration.teacher, exploration.histories)
+        self.reachable = {task.name: find_reachable(task, progress=progress) for task in provable}
 
     def compare(self, model: NPI) -> dict[str, Comparison]:
         """A comparison for each task."""
-        return {name: compare_histories(model, e.task, e.histories) for name, e in self.explorations.items()}
+        return {name: compare_histories(model, one.task, one.histories) for name, one in self.reachable.items()}
 
     def frames(self, failing: Mapping[str, Sequence[int]]) -> list[tuple[str, Frame]]:
         """The histories of each task's failing nodes as frames to train on, with the names of their environments."""
         return [
-            (self.explorations[name].task.env.__name__, self.explorations[name].histories.frame(node))
+            (self.reachable[name].task.env.__name__, self.reachable[name].histories.frame(node))
             for name, nodes in failing.items()
             for node in nodes
         ]

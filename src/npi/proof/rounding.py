@@ -289,7 +289,7 @@ class BoundedNetwork:
         `state` holds the states of the nodes' parents, and `parents` the row of each node's parent in it.
         """
         inputs = self.input[nodes]
-        after: State = ()
+        after: list[Tensor] = []
         for index, layer in enumerate(self.layers):
             hidden, cell, cell_error, reach = state[4 * index : 4 * index + 4]
             if index:
@@ -299,12 +299,12 @@ class BoundedNetwork:
                 gates, off = layer.recurrent(hidden, reach, parents, self.projected_error)
                 gates.add_(self.projected.index_select(0, inputs))
             cells = cell.index_select(0, parents), cell_error.index_select(0, parents)
-            after += layer.update(gates, off, *cells, self.gamma)
-        hidden, _, _, reach = after[-4:]
+            after.extend(layer.update(gates, off, *cells, self.gamma))
+        hidden, reach = after[-4], after[-1]
         sizes = (1, self.model.config.key_width, *self.model.config.argument_sizes)
         stop, key, *args = self.heads.value(hidden).split(sizes, 1)
         stop_error, key_error, *args_error = self.heads.error(reach).split(sizes, 1)
         scores, scores_error = self.keys(Bounded(key, key_error))
         scores = mask_newer_programs(scores, self.programs[inputs], self.model.generations)
-        logits, bounds = (stop, scores, args), (stop_error, scores_error, args_error)
-        return (*(Logits(one[:, 0], two, tuple(three)) for one, two, three in (logits, bounds)), after)
+        logits = Logits(stop[:, 0], scores, tuple(args))
+        return logits, Logits(stop_error[:, 0], scores_error, tuple(args_error)), tuple(after)

@@ -84,7 +84,7 @@ class Teacher:
 
     def repeat(self, rng: Random, rounds: int = REPEATS) -> None:
         """Repeat every replay in random orders. A teacher that remembers something decides differently then."""
-        done: list[tuple[Position, Observation | None, Decision]] = []
+        done: list[tuple[Position, Any, Decision]] = []
         pending = list(self.starts.values())
         while pending:
             position = pending.pop()
@@ -154,8 +154,8 @@ class Teacher:
     def _end(self, decision: Decision = None, looks: bool = False, fault: NotProvable | None = None) -> Never:
         if self.end is not None:
             fault = NotProvable(
-                f"{self.position.call.program} goes on after its replay has ended: a program must not act in `finally`, "
-                f"and must name the errors that `except` handles"
+                f"{self.position.call.program} goes on after its replay has ended: a program must not act in "
+                f"`finally`, and must name the errors that `except` handles"
             )
         self.end = _ReplayEnd(decision, looks, fault)
         raise self.end
@@ -200,8 +200,8 @@ class Teacher:
         known = self.given_args.setdefault(call, args)
         if known != args or [*map(type, known)] != [*map(type, args)]:
             raise NotProvable(
-                f"{program.name} is called with the arguments {args} and {known}, which a network cannot tell apart: to "
-                f"it, missing arguments are 0 and True is 1. Give all arguments at every call, of one type"
+                f"{program.name} is called with the arguments {args} and {known}, which a network cannot tell apart: "
+                f"to it, missing arguments are 0 and True is 1. Give all arguments at every call, of one type"
             )
         return call
 

@@ -94,9 +94,7 @@ def train(
         check_writable(folder)
     given = {"updates": updates, "practice_rollouts": practice_rollouts}
     settings = replace(settings, **{key: value for key, value in given.items() if value is not None})
-    verifier = Verifier(chosen) if until_verified else None
-    if verifier is not None:
-        report_counts(verifier.explore(), "exploring what is to be proved", progress)
+    verifier = Verifier(chosen, progress) if until_verified else None
     trainer = _make_trainer(chosen, settings, seed or 0, device, progress)
     if resume and folder is not None:
         resuming.restore_training(trainer, folder)

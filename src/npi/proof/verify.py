@@ -7,7 +7,6 @@ or look for a problem that shows the difference.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,15 +21,12 @@ from npi.network.checkpoint import resolve_model
 from npi.network.learned_task import learned_task
 from npi.network.model import NPI
 from npi.network.neural_decider import NeuralDecider
-from npi.progress import Progress, ProgressCallback, no_progress, report_counts
-from npi.proof.assumptions import assumptions
+from npi.progress import Progress, ProgressCallback, no_progress
 from npi.proof.certificate import Certificate, certify, load_certificate
-from npi.proof.checker import check_table
 from npi.proof.compare import MARGIN, Comparison, compare_histories
-from npi.proof.concrete import check_concrete_runs, short_text
+from npi.proof.concrete import short_text
 from npi.proof.counterexample import counterexample
-from npi.proof.explore import Exploration
-from npi.proof.proof_table import proof_table
+from npi.proof.reachable import Stopwatch, find_reachable
 from npi.proof.source_files import hash_files
 
 
@@ -161,28 +157,17 @@ def verify(
             f"{certificate} is a certificate of {stored.task}, not of {found.name}: give one of {found.name}, or run "
             f"npi verify {stored.task}"
         )
-    clock = _Clock()
-    if document is None:
-        exploration = Exploration(found)
-        report_counts(exploration.run(), f"exploring {found.name}", progress)
-        document = proof_table(exploration)
-        clock.stop("exploring")
-    progress(Progress(f"checking what was found of {found.name}", 0))
-    table = check_table(found, document)
-    histories = table.histories()
-    clock.stop("checking")
-    progress(Progress(f"running sampled problems of {found.name}", 0))
-    problems = check_concrete_runs(found, table.teacher, histories)
-    clock.stop("sampling")
+    stopwatch = Stopwatch()
+    reachable = find_reachable(found, document, progress, stopwatch)
+    histories = reachable.histories
     progress(Progress(f"comparing the network with the teacher of {found.name}", 0))
     comparison = compare_histories(network, found, histories)
-    clock.stop("comparing")
-    calls = len(document["summaries"])
+    stopwatch.stop("comparing")
+    calls = len(reachable.document["summaries"])
     if comparison.proved:
-        unseen = {**table.abstract.watch.unseen, **table.teacher.watch.unseen}
-        made = certify(found, network, hash_files(found), document, comparison, problems, assumptions(unseen))
+        made = certify(network, hash_files(found), reachable, comparison)
         differences = () if stored is None else stored.differences(made)
-        return Proof(found, comparison, made, document, clock.seconds(), differences)
+        return Proof(found, comparison, made, reachable.document, _seconds(stopwatch), differences)
     problem, frame, decision = None, None, None
     if comparison.wrong_nodes:
         progress(Progress(f"looking for a problem of {found.name} that shows it", 0))
@@ -190,22 +175,11 @@ def verify(
         problem, node = (None, comparison.wrong_nodes[0]) if example is None else (example.problem, example.node)
         frame = histories.frame(node)
         decision = _last_decision(network, found, frame)
-    return Counterexamples(found, comparison, problem, frame, decision, calls, clock.seconds())
+    return Counterexamples(found, comparison, problem, frame, decision, calls, _seconds(stopwatch))
 
 
-class _Clock:
-    """Takes the time of the stages of a proof."""
-
-    def __init__(self):
-        self.began = self.last = time.monotonic()
-        self.stages: dict[str, float] = {}
-
-    def stop(self, stage: str) -> None:
-        now = time.monotonic()
-        self.stages[stage], self.last = now - self.last, now
-
-    def seconds(self) -> dict[str, float]:
-        return self.stages | {"all": time.monotonic() - self.began}
+def _seconds(stopwatch: Stopwatch) -> dict[str, float]:
+    return stopwatch.stages | {"all": stopwatch.total()}
 
 
 def _heading(result: Proof | Counterexamples) -> str:
