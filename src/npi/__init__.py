@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from npi.network.onnx import export
     from npi.network.run import Run, run
     from npi.proof.compile import compile, decompile
+    from npi.proof.teach import teach
     from npi.proof.train import train
     from npi.proof.verify import Counterexamples, Proof, verify
     from npi.training.config import TrainConfig
-    from npi.training.teach import teach
 
 __version__ = "0.2.0"
 
@@ -57,7 +57,7 @@ _LAZY = {
     "export": "network.onnx",
     "load": "network.checkpoint",
     "run": "network.run",
-    "teach": "training.teach",
+    "teach": "proof.teach",
     "train": "proof.train",
     "verify": "proof.verify",
 }

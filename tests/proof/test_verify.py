@@ -30,6 +30,8 @@ from npi.proof.explore import Exploration
 from npi.tasks.sorting import SortingPad
 from npi.tasks.toposort import GraphPad
 
+FAULTS = 300  # planted for each task
+
 
 def small_problems(name):
     if name == "addition":
@@ -70,7 +72,7 @@ def test_the_shipped_model_is_proved(explore, shipped, name):
 
 @pytest.mark.parametrize("name", ["addition", "sorting"])
 def test_every_planted_fault_is_found(explore, shipped, name):
-    """The teacher's decision is changed after one of 200 histories of runs at a time. The comparison notices each."""
+    """The teacher's decision is changed after one of 300 histories of runs at a time. The comparison notices each."""
     task, histories = tasks.find(name), explore(name).histories
     rng = Random(8)
     reached = set()
@@ -78,7 +80,7 @@ def test_every_planted_fault_is_found(explore, shipped, name):
         for frame in task.demonstrate(task.sample(rng, rng.randint(1, 8)))[0]:
             reached |= {node for node in histories.nodes_of(frame) if node is not None}
     decisions = list(dict.fromkeys(histories.decision))
-    for node in rng.sample(sorted(reached), 200):
+    for node in rng.sample(sorted(reached), FAULTS):
         right = histories.decision[node]
         # A change of the network would change many decisions, so one decision of the teacher is changed instead.
         changed = copy.copy(histories)
@@ -120,7 +122,7 @@ class TableNetwork:
 
 @pytest.mark.parametrize("name", ["bubblesort", "quicksort", "toposort"])
 def test_every_fault_planted_in_decisions_is_found(explore, name):
-    """The network's decision is changed after one history of a run at a time, 200 times."""
+    """The network's decision is changed after one history of a run at a time, 300 times."""
     task, histories = tasks.find(name), explore(name).histories
     network, rng = TableNetwork(task, histories), Random(8)
     assert network.compare().proved
@@ -130,7 +132,7 @@ def test_every_fault_planted_in_decisions_is_found(explore, name):
     actions = [Call("ACT", args) for args in product(*map(range, task.env.argument_sizes()))]
     decisions = dict.fromkeys([*histories.decision, *actions, *histories.call])
     faults = [(node, wrong) for node in sorted(reached) for wrong in decisions if wrong != histories.decision[node]]
-    for node, wrong in rng.sample(faults, 200):
+    for node, wrong in rng.sample(faults, FAULTS):
         network.decision[node] = wrong
         assert network.compare().wrong_nodes == (node,)
         network.decision[node] = histories.decision[node]

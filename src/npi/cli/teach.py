@@ -25,6 +25,7 @@ def teach(
     rehearse: bool = False,
     examples: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: the task's own)")] = None,
     updates: Annotated[int | None, arg(metavar="N", help_behavior_hint="(default: 600)")] = None,
+    until_verified: bool = False,
     seed: int = 0,
     force: bool = False,
     device: Device = "auto",
@@ -41,12 +42,13 @@ def teach(
         rehearse: Instead of --guard: old programs may call new ones, and examples of the old tasks are trained on too.
         examples: How many problems of each size are demonstrated.
         updates: Give up after N updates of the new rows.
+        until_verified: Prove what was taught, or teach again with the counterexamples until the proof succeeds.
         seed: Determines the examples and the initial rows.
         force: Replace the model in DIR.
         device: Where to teach.
         json: Print the result as JSON.
     """
-    from npi.training.teach import teach as teach_model
+    from npi.proof.teach import teach as teach_model
 
     if guard and rehearse:
         raise BadInput("--guard and --rehearse exclude each other: give one of them, or neither for --guard")
@@ -61,6 +63,7 @@ def teach(
                 teacher=teacher,
                 examples=examples,
                 updates=updates,
+                until_verified=until_verified,
                 seed=seed,
                 force=force,
                 device=device,
@@ -74,8 +77,11 @@ def teach(
         return 1
     took, entry = time.monotonic() - began, taught.training_info["taught"][-1]
     if json:
-        _print_result(True, entry["programs"], entry["frames"], 0, entry["updates"], took)
+        _print_result(True, entry["programs"], entry["frames"], 0, entry["updates"], took, entry["proved"])
     else:
+        if until_verified:
+            repaired = f" after {entry['repair_rounds']} repair rounds" if entry["repair_rounds"] else ""
+            print(f"proved{repaired}: {task} runs as its teacher on problems of every size")
         print(
             f"learned {', '.join(entry['programs'])} in {entry['updates']} updates, {took:.1f} s; every other row and "
             f"tensor is the same to the last byte; the model is in {out}"
@@ -84,12 +90,19 @@ def teach(
 
 
 def _print_result(
-    learned: bool, programs: list[str] | tuple[str, ...], frames: int, wrong: int, updates: int, seconds: float
+    learned: bool,
+    programs: list[str] | tuple[str, ...],
+    frames: int,
+    wrong: int,
+    updates: int,
+    seconds: float,
+    proved: bool = False,
 ) -> None:
     print_json(
         {
             "programs": programs,
             "learned": learned,
+            "proved": proved,
             "frames": frames,
             "wrong": wrong,
             "updates": updates,

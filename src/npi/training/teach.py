@@ -8,21 +8,16 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from torch import Tensor
 
-from npi import tasks
-from npi.errors import BadInput, NotLearned
-from npi.files import check_writable
+from npi.errors import BadInput
 from npi.language.program import Frame
 from npi.language.task import Task, distinct_frames
-from npi.network.checkpoint import holds_model, resolve_model, save_model
 from npi.network.model import NPI
-from npi.progress import Progress, ProgressCallback, no_progress, report_counts
+from npi.progress import Progress, ProgressCallback, no_progress
 from npi.training.dataset import FrameDataset
 from npi.training.metrics import count_wrong_decisions
 from npi.training.row_trainer import RowTrainer, TeachConfig, TeachingSet
@@ -54,94 +49,6 @@ class TeachResult:
         return not self.wrong
 
 
-def teach(
-    task: Task[Any, Any] | str,
-    model: NPI | str | Path | None = None,
-    *,
-    out: str | Path | None = None,
-    rehearse: bool = False,
-    teacher: str = "recursive",
-    examples: int | None = None,
-    updates: int | None = None,
-    seed: int = 0,
-    force: bool = False,
-    device: str | torch.device = "auto",
-    progress: ProgressCallback = no_progress,
-) -> NPI:
-    """Add a task's new programs to a trained model by memory rows; everything else stays the same to the last byte.
-
-    task      a `Task`, the name of a built-in one, or "FILE.py:NAME"
-    model     an `NPI`, a folder, or None for the model that comes with npi; it is not changed
-    out       the folder to save the taught model to; None: it is not saved
-    rehearse  by default, old programs cannot call new ones, so they run exactly as before. With `rehearse` they can,
-              and the new rows are also trained on frames of the model's old tasks, to leave these as they are
-    teacher   of built-in tasks: "loop", as in the paper, or "recursive"
-    examples  how many problems of each size are demonstrated; by default the task's own number
-    updates   give up after so many; 600 by default
-    seed      determines the examples and the initial rows
-    force     replace the model in `out`
-    device    where to load the model, if it is not given as an `NPI`: "cpu", "cuda" or "auto"
-    progress  called with a `Progress` after each evaluation (details: `TeachMetrics`), and while tasks are prepared
-
-    Returns a new model; the last entry of its `training_info["taught"]` tells what was taught. Raises `NotLearned`, and
-    saves nothing, if some frame is still wrong in the end; and `BadInput` if the model cannot be taught the task.
-
-    >>> import npi
-    >>> model = npi.teach("maximum", examples=2, updates=100)
-    >>> model.training_info["taught"][-1]["programs"]
-    ['MAX', 'RJMP']
-    >>> npi.run("maximum", [9, 2, 5], model).answer
-    9
-    """
-    chosen = tasks.find_task(task, teacher)
-    for name, number in (("examples", examples), ("updates", updates)):
-        if number is not None and number < 1:
-            raise BadInput(f"{name} is {number}, but must be at least 1")
-    chosen = chosen if examples is None else replace(chosen, examples=examples)
-    config = TeachConfig() if updates is None else replace(TeachConfig(), updates=updates)
-    if out is not None:
-        if holds_model(Path(out)) and not force:
-            raise BadInput(f"{out} already holds a model: replace it with --force, or choose another folder")
-        check_writable(Path(out))
-    network = resolve_model(model, device)
-    old = (
-        [tasks.find(name, taught_by) for name, taught_by in network.tasks.items() if name in tasks.names()]
-        if rehearse
-        else []
-    )
-    if rehearse and len(old) < len(network.tasks):
-        raise BadInput("rehearsing needs the old tasks, and some of this model's are not built in: teach without it")
-    for needed in (chosen, *old):
-        if needed.prepare is not None:
-            report_counts(needed.prepare(), f"preparing {needed.name}", progress)
-    result = teach_task(network, chosen, old, config, seed, progress)
-    if not result.learned:
-        raise NotLearned(
-            f"{result.wrong:,} of {result.frames:,} frames are still wrong after {config.updates:,} updates of the "
-            f"rows of {', '.join(result.programs)}. With everything else frozen, rows can only combine what the core "
-            f"can do already, and this may be more. Try another seed or more updates, or train a model with this task "
-            f"or with more practice programs. Nothing was written",
-            result.programs,
-            result.frames,
-            result.wrong,
-            config.updates,
-        )
-    entry = {
-        "task": chosen.name,
-        "teacher": chosen.teacher,
-        "programs": list(result.programs),
-        "seed": seed,
-        "rehearsed": rehearse,
-        "frames": result.frames,
-        "updates": result.updates,
-    }
-    taught = result.model
-    taught.training_info = {**network.training_info, "taught": [*network.training_info.get("taught", []), entry]}
-    if out is not None:
-        save_model(taught, Path(out))
-    return taught
-
-
 def teach_task(
     model: NPI,
     task: Task[Any, Any],
@@ -149,14 +56,16 @@ def teach_task(
     config: TeachConfig = TeachConfig(),
     seed: int = 0,
     progress: ProgressCallback = no_progress,
+    counterexamples: Sequence[Frame] = (),
 ) -> TeachResult:
     """Train rows for a task's new programs, and return them in a new model, learned or not.
 
     Without `rehearse`, old programs are masked from calling new ones, so they run as before whatever is taught. With
     old tasks to `rehearse`, nothing is masked; instead, the rows are also trained on those frames of these tasks that
-    the model has right.
+    the model has right. `counterexamples` are more frames of the new programs, on which a proof failed.
     """
     new, frames = new_programs(model, task, seed)
+    frames = list(dict.fromkeys([*frames, *counterexamples]))
     old = [(known.env.__name__, frame) for known in rehearse for frame in rehearsal_frames(model, known, seed)]
     teaching_set = TeachingSet(new, [*((task.env.__name__, frame) for frame in frames), *old])
     generation = max(model.generations) + (0 if rehearse else 1)
