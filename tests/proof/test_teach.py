@@ -1,4 +1,4 @@
-"""Teaching until verified: counterexamples of a failed proof are taught too, and what rows cannot repair is reported."""
+"""Teaching until verified: counterexamples of a failed proof are taught too; what rows cannot repair is reported."""
 
 from dataclasses import replace
 

@@ -19,6 +19,15 @@ ASSUMPTIONS = {
 }
 
 
+CONSTANT = "constant"  # the name of the assumption that a value which nobody can watch does not change
+
+
 def assumptions(unseen: Iterable[str] = ()) -> list[str]:
     """The assumptions of a proof. `unseen` are values that the task refers to and that no check watches."""
-    return [f"{name}: {text}" for name, text in ASSUMPTIONS.items()] + [f"constant: {what}" for what in unseen]
+    return [f"{name}: {text}" for name, text in ASSUMPTIONS.items()] + [f"{CONSTANT}: {what}" for what in unseen]
+
+
+def name_of(assumption: str) -> str:
+    """How an assumption is named in one line: a value that nobody can watch by itself."""
+    name, _, text = assumption.partition(": ")
+    return f"{name} {text}" if name == CONSTANT else name

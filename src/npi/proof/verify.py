@@ -22,6 +22,7 @@ from npi.network.learned_task import learned_task
 from npi.network.model import NPI
 from npi.network.neural_decider import NeuralDecider
 from npi.progress import Progress, ProgressCallback, no_progress
+from npi.proof.assumptions import name_of
 from npi.proof.certificate import Certificate, certify, load_certificate
 from npi.proof.compare import MARGIN, Comparison, compare_histories
 from npi.proof.concrete import short_text
@@ -67,7 +68,8 @@ class Proof:
         return (
             f"{_heading(self)}\n"
             f"proved: it runs as the teacher on problems of every size; the smallest margin is {self.margin:.2f}, with "
-            f"rounding errors of at most {self.certificate.rounding:.0e}"
+            f"rounding errors of at most {self.certificate.rounding:.0e}\n"
+            f"assumed, not checked: {', '.join(name_of(one) for one in self.certificate.assumptions)} (docs/proof.md)"
         )
 
 
