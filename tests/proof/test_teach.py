@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 import npi
-from npi import NotLearned, act, program, tasks
-from npi.tasks.sorting import MOVE, POINTER1, RIGHT, lshift_recursive
+from npi import RIGHT, NotLearned, act, program, tasks
+from npi.tasks.sorting import MOVE, POINTER1, lshift_recursive
 
 ONE_ARRAY = replace(tasks.find("maximum"), sizes=(2,), examples=1)
 

@@ -14,7 +14,7 @@ LINE = "{:<60} {:>18}  {:>24} {}"  # of the table: what, measured, target, wheth
 
 def bench(
     parts: Annotated[
-        Positional[tuple[Literal["startup", "rates", "teaching", "compiled"], ...]], arg(metavar="PART")
+        Positional[tuple[Literal["startup", "rates", "proofs", "teaching", "compiled"], ...]], arg(metavar="PART")
     ] = (
         "startup",
         "rates",
@@ -25,7 +25,7 @@ def bench(
     """Measure speed on this machine beside its targets, and print one table. `npi reproduce speed` measures more.
 
     Args:
-        parts: startup, rates, teaching, compiled; the first two if none is named.
+        parts: startup, rates, proofs, teaching, compiled; the first two if none is named.
         json: Print the measurements as JSON.
     """
     from npi.evaluation import speed

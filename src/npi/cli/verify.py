@@ -68,7 +68,7 @@ def _as_json(result: Any) -> dict[str, Any]:
         "wrong": len(result.comparison.wrong_nodes),
         "unsure": len(result.comparison.unsure_nodes),
         "margin": result.comparison.margin,
-        "seconds": {stage: round(seconds, 1) for stage, seconds in result.seconds.items()},
+        "seconds": {stage: round(seconds, 2) for stage, seconds in result.seconds.items()},
     }
     if result.proved:
         return out | {"certificate": asdict(result.certificate)}
