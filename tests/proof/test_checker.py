@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from test_soundness import Pair, task_of, write_one
+from test_soundness import Pair, Seen, task_of, write_one
 
 from npi import LEFT, RIGHT, BadInput, act, program, tasks
 from npi.errors import NotProvable
@@ -142,7 +142,7 @@ def test_a_table_of_another_environment_is_refused(documents):
     class Wider(Pair):
         """Shows an end that Pair does not have."""
 
-        def observe(self):
+        def observe(self) -> Seen:
             return super().observe()._replace(last=0)
 
     exploration = Exploration(task_of(write_one, Wider))
@@ -163,7 +163,7 @@ def test_the_checker_is_short_and_needs_neither_torch_nor_the_search():
         "print(*sorted(name for name in loaded if not name.startswith(rooms) or name.startswith('npi.proof.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    trusted = "abstract_env checker hidden_state histories lazy_graph lazy_tape oracle teacher"
+    trusted = "abstract_env checker code_rules hidden_state histories lazy_graph lazy_tape oracle teacher"
     found = [name for name in done.stdout.split() if name.startswith("npi.proof.")]
     assert found == [f"npi.proof.{name}" for name in trusted.split()]
     assert "torch" not in done.stdout.split()

@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 LEFT = 0  # the directions a head moves in
 RIGHT = 1
+COMPARED = 8  # values of a tape at most, when it is checked that `>` orders them
 
 
 @dataclass(frozen=True)
@@ -153,7 +154,8 @@ class Tape:
 
     def greater(self, head: int, other: int) -> bool:
         """Whether the value under one head is greater than the value under another."""
-        return bool(self.__cells[self.__at[head]] > self.__cells[self.__at[other]])
+        here, there = self.__at[head], self.__at[other]
+        return here != there and bool(self.__cells[here] > self.__cells[there])
 
     def swap(self, head: int, other: int) -> None:
         """Exchange the values under two heads."""
@@ -226,6 +228,9 @@ class Tape:
                 f"has its heads at {list(self.__at.values())}, counted from its home end, declared is "
                 f"{list(starts.values())}"
             )
+        first = self.__cells[:COMPARED]
+        if kind.symbols is None and any(one > other and other > one for one in first for other in first):
+            return "has values of which each is greater than the other, so `>` does not order them"
         if kind.beyond is not None and not kind.given and any(cell != kind.beyond for cell in self.__cells):
             return "has cells that are given by the problem, declared is given=False"
         if kind.beyond is not None and kind.given and kind.beyond in self.__cells:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
 from typing import Any, TypeAlias
 
 from npi.errors import NotProvable
@@ -19,10 +20,11 @@ from npi.language.env import Env
 from npi.language.graph import GraphKind
 from npi.language.program import Observation
 from npi.language.tape import TapeKind
-from npi.proof.hidden_state import REMEDY, Watch
+from npi.proof.code_rules import REMEDY
+from npi.proof.hidden_state import Watch
 from npi.proof.lazy_graph import AbstractGraph, LazyGraph
 from npi.proof.lazy_tape import AbstractTape, LazyTape
-from npi.proof.oracle import Oracle, Refused
+from npi.proof.oracle import CONCRETE_ONLY, Oracle, Refused
 
 AbstractState: TypeAlias = tuple[AbstractTape | AbstractGraph, ...]  # one for each kind that the environment lists
 LAZY_CLASSES: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
@@ -54,6 +56,10 @@ class AbstractEnv:
         self._forgotten: dict[int, int] = {}
         self._forms: dict[Observation, tuple[type, ...]] = {}  # the types of each observation and of its fields
         self._forgotten_parts: dict[tuple[int, int], int] = {}  # by place in a state, and number of the part
+        try:
+            self.fields = env.fields()
+        except TypeError as error:
+            raise NotProvable(f"{error}") from error
         measures = [self.measure(number) for number in range(len(self.kinds))]
 
         def start() -> AbstractState:
@@ -63,6 +69,8 @@ class AbstractEnv:
                 for kind, measure in zip(self.kinds, measures, strict=True)
             )
 
+        self.watch = Watch(env.__name__, env)
+        self.watch.add_class(env)
         starts = self.oracle.outcomes(start)
         self.structures = [
             LAZY_CLASSES[type(kind)](kind, self.oracle, part) for kind, part in zip(self.kinds, starts[0], strict=True)
@@ -77,8 +85,6 @@ class AbstractEnv:
             ) from error
         self.env: Env = self.guarded(lambda: make(*self.structures))
         self.attributes = dict(vars(self.env))
-        self.watch = Watch(env.__name__)
-        self.watch.add_class(env, Env)
         self._check_attributes()
         self.initial = list(dict.fromkeys(self.forget(self.number(state)) for state in starts))
 
@@ -105,12 +111,29 @@ class AbstractEnv:
 
     def check_form(self, shown: Observation) -> None:
         """Refuse observations that are equal and not the same, such as 1 and True: a proof takes one for the other."""
-        form = (type(shown), *map(type, shown)) if isinstance(shown, tuple) else ()
-        if form and self._forms.setdefault(shown, form) == form:
-            return
         name = self.env_class.__name__
-        if not form:
-            raise NotProvable(f"{name}.observe returns {shown!r}, but must return a named tuple")
+        if not _is_plain_tuple(type(shown)):
+            raise NotProvable(
+                f"{name}.observe returns a {type(shown).__name__}, but must return a named tuple without methods that "
+                f"compare it and without attributes beside its fields"
+            )
+        form = (type(shown), *map(type, shown))
+        if self._forms.get(shown) == form:
+            return
+        for (field, size), value in zip(self.fields.items(), shown, strict=False):
+            if not is_plain_number(value):
+                raise NotProvable(f"{name}.observe returns {field} = {value!r}, but must return an int: use int(...)")
+            if not 0 <= value < size:
+                raise NotProvable(
+                    f"{name}.observe returns {field} = {value!r}, outside its declared range 0..{size - 1}, in a state "
+                    f"that abstract tapes allow. If no problem reaches it, let observe return a number in the range"
+                )
+        if len(shown) != len(self.fields):
+            raise NotProvable(
+                f"{name}.observe returns {len(shown)} fields and declares {len(self.fields)}: annotate every field"
+            )
+        if self._forms.setdefault(shown, form) == form:
+            return
         raise NotProvable(
             f"{name}.observe returns {_form_text(shown, form)} here and {_form_text(shown, self._forms[shown])} there: "
             f"they are equal, but a teacher can tell them apart. Return values of one type"
@@ -156,7 +179,7 @@ class AbstractEnv:
             return shown, self._number(tuple(after))
 
         found = self.guarded(lambda: self.oracle.outcomes(outcome))
-        self.watch.check()
+        self.watch.check(bindings=False)
         return found
 
     def _part_number(self, part: AbstractTape | AbstractGraph) -> int:
@@ -204,7 +227,9 @@ class AbstractEnv:
             ) from error
         finally:
             if self.oracle.refusal:
-                raise NotProvable(f"{name}: {self.oracle.refusal}: use {self._structure_methods()} alone")
+                why = self.oracle.refusal
+                methods = f": use {self._structure_methods()} alone" if why.startswith(CONCRETE_ONLY[:20]) else ""
+                raise NotProvable(f"{name}: {why}{methods}")
         return result
 
     def _structure_methods(self) -> str:
@@ -216,19 +241,20 @@ class AbstractEnv:
     def _check_attributes(self) -> None:
         """Refuse an environment that keeps anything but its tapes and graphs in its attributes."""
         name = self.env_class.__name__
-        if builtin := [c.__name__ for c in self.env_class.__mro__[:-1] if c.__module__ == "builtins"]:
-            raise NotProvable(
-                f"{name} is a {builtin[0]}, which could keep state that a proof cannot see: do not derive it"
-            )
         if slots := [c.__name__ for c in self.env_class.__mro__ if vars(c).get("__slots__")]:
             raise NotProvable(
                 f"{slots[0]} declares __slots__, where {name} could keep state that a proof cannot see: use attributes"
             )
+        if (self.env_class.__basicsize__, self.env_class.__itemsize__) != (Env.__basicsize__, Env.__itemsize__):
+            raise NotProvable(
+                f"{name} derives from a built-in type, which could keep state that a proof cannot see: derive from Env "
+                f"alone"
+            )
         for attribute, value in self.attributes.items():
-            if isinstance(value, tuple) and getattr(value, "__dict__", None) is not None:
+            if isinstance(value, tuple) and not _is_plain_tuple(type(value)):
                 raise NotProvable(
-                    f"{name} keeps {attribute} in a tuple that has attributes of its own, where a proof cannot see "
-                    f"them: use a plain tuple of tapes"
+                    f"{name} keeps {attribute} in a {type(value).__name__}, a tuple that could keep state of its own: "
+                    f"use a plain tuple of tapes"
                 )
             if not all(any(part is structure for structure in self.structures) for part in _parts(value)):
                 raise NotProvable(f"{name} keeps {attribute} beside its tapes, where {REMEDY}")
@@ -250,6 +276,25 @@ class AbstractEnv:
                 if found.setdefault(number, there) is not there:
                     return None
         return [found.get(number) for number in range(len(self.structures))]
+
+
+def _is_plain_tuple(kind: type) -> bool:
+    """Whether values of a type are tuples that compare as tuples do and hold nothing else."""
+    names = ("__eq__", "__hash__", "__iter__", "__getitem__", "__len__", "__contains__")
+    return (
+        issubclass(kind, tuple)
+        and kind.__dictoffset__ == 0
+        and kind.__basicsize__ == tuple.__basicsize__
+        and all(getattr(kind, name) is getattr(tuple, name) for name in names)
+    )
+
+
+def is_plain_number(value: Any) -> bool:
+    """Whether a value is an integer that compares as integers do and holds nothing else."""
+    if type(value) in (int, bool):
+        return True
+    kind = type(value)
+    return isinstance(value, IntEnum) and kind.__eq__ is int.__eq__ and kind.__hash__ is int.__hash__
 
 
 def _form_text(shown: Observation, form: Sequence[type]) -> str:

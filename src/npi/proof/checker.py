@@ -23,7 +23,8 @@ from typing import Any, TypeAlias
 
 from npi.errors import BadInput, NotProvable
 from npi.language.graph import GraphKind
-from npi.language.program import ACT, Call, Decision, Observation
+from npi.language.program import ACT, ARGS, Call, Decision, Observation
+from npi.language.tape import TapeKind
 from npi.language.task import Task
 from npi.proof.abstract_env import AbstractEnv
 from npi.proof.histories import Histories
@@ -49,21 +50,20 @@ class ProofTable:
         abstract = self.abstract = abstract or AbstractEnv(task.env)
         self.teacher = Teacher(task, abstract)
         try:
-            decisions = [None if row is None else Call(row[0], tuple(row[1])) for row in document["decisions"]]
+            decisions = [None if row is None else _call(*row) for row in document["decisions"]]
             self.nodes: list[Node] = [
-                {tuple(observation): (decisions[decision], after) for observation, decision, after in rows}
+                {_numbers(seen): (decisions[decision], _numbers([after])[0]) for seen, decision, after in rows}
                 for rows in document["nodes"]
             ]
-            self.entries = {Call(name, tuple(args)): node for name, args, node in document["calls"]}
+            self.entries = {_call(name, args): range(len(self.nodes))[node] for name, args, node in document["calls"]}
             calls = list(self.entries)
-            shapes = [AbstractGraph if isinstance(kind, GraphKind) else AbstractTape for kind in abstract.kinds]
             parts = [_tuples(part) for part in document["parts"]]
             states = [
-                abstract.number(shape(*parts[part]) for shape, part in zip(shapes, state, strict=True))
-                for state in document["states"]
+                abstract.number(_part(kind, parts[part]) for kind, part in zip(abstract.kinds, state, strict=True))
+                for state in map(_numbers, document["states"])
             ]
             self.summaries = {
-                (calls[call], states[entry]): [states[state] for state in exits]
+                (calls[call], states[entry]): [states[state] for state in _numbers(exits)]
                 for call, entry, exits in document["summaries"]
             }
             for number, (node, rows) in enumerate(zip(self.nodes, document["nodes"], strict=True)):
@@ -170,6 +170,26 @@ def _wrong_decisions(table: ProofTable) -> Iterator[str]:
 
 def _name(call: Call) -> str:
     return call.program + (str(call.args) if any(call.args) else "")
+
+
+def _numbers(values: Any) -> tuple[int, ...]:
+    """Integers, and not what only equals them: the code of a task may tell them apart."""
+    if not all(type(value) is int for value in values):
+        raise ValueError(f"{values!r} are not integers")
+    return tuple(values)
+
+
+def _call(name: str, args: Any) -> Call:
+    if len(args) != ARGS or type(name) is not str:
+        raise ValueError(f"{name!r} with the arguments {args!r} is no call")
+    return Call(name, _numbers(args))
+
+
+def _part(kind: TapeKind | GraphKind, values: Any) -> AbstractTape | AbstractGraph:
+    part = AbstractGraph(*values) if isinstance(kind, GraphKind) else AbstractTape(*values)
+    if not part.fits(kind):  # pyright: ignore[reportArgumentType]  # the kind decides the class
+        raise ValueError(f"{part} is not of the kind {kind}")
+    return part
 
 
 def _tuples(value: Any) -> Any:

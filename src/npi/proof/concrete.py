@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 from math import prod
 from random import Random
@@ -30,8 +31,9 @@ from npi.proof.teacher import Teacher
 SAMPLED_PROBLEMS = 500  # at least; corner cases of the sampled sizes come in addition
 DECLARED_LENGTH = 5  # cells of a tape, or vertices of a graph, in declared problems at most
 DECLARED_PROBLEMS = 60  # of each length; if there are no more, all of them
+LONG_LENGTH, LONG_PROBLEMS = 40, 2  # of a few longer ones, which show what depends on the size or depth of a run
 DECLARED_LIMITS = Limits(steps=100_000, depth=10_000)
-SMALLEST_SIZES = 12  # of the task's sizes: longer problems show few new histories and take much longer
+SMALLEST_SIZES = 6  # of the task's sizes: longer problems show few new histories and take much longer
 MAX_PROBLEM_TEXT = 80  # characters of a problem that a message shows
 
 
@@ -40,11 +42,12 @@ def check_concrete_runs(task: Task[Any, Any], teacher: Teacher, histories: Histo
 
     `teacher` is that of the exploration. Returns how many problems were run.
     """
-    if faults := check_task(task).faults:
+    smallest = replace(task, sizes=sorted(task.sizes)[:SMALLEST_SIZES])
+    if faults := check_task(smallest).faults:
         raise NotProvable(f"{task.name} has a fault, so nothing about it can be proved: {faults[0]}")
     teacher.repeat(Random(0))
     abstract = teacher.abstract
-    sampled = list(_problems(task))
+    sampled = list(_problems(smallest))
     for problem in sampled:
         env = task.env.of(problem)
         if fault := _start_fault(abstract, env):
@@ -92,6 +95,8 @@ def _declared_problems(abstract: AbstractEnv) -> Iterator[tuple[Any, ...]]:
             yield from product(*choices)
         else:
             yield from (tuple(map(rng.choice, choices)) for _ in range(DECLARED_PROBLEMS))
+    for _ in range(LONG_PROBLEMS):
+        yield tuple(rng.choice(_contents(kind, LONG_LENGTH)) for kind in abstract.kinds)
     # Tapes that are not declared to be equally long.
     for _ in range(DECLARED_PROBLEMS):
         lengths = [rng.randint(1, DECLARED_LENGTH) for _ in abstract.kinds]
@@ -122,9 +127,8 @@ def _contents(kind: TapeKind | GraphKind, length: int) -> list[Any]:
 
 
 def _problems(task: Task[Any, Any]) -> Iterator[Any]:
-    sizes = sorted(task.sizes)[:SMALLEST_SIZES]
-    each = -(-SAMPLED_PROBLEMS // len(sizes))
-    for size in sizes:
+    each = -(-SAMPLED_PROBLEMS // len(task.sizes))
+    for size in task.sizes:
         corner_cases = len(task.corner_cases(size))
         yield from task.test_problems(size, corner_cases + each, 0)
 

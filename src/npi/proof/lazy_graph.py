@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, Never
 
-from npi.language.graph import BLACK, GRAY, NONE, WHITE, GraphKind
+from npi.language.graph import BLACK, COLOURS, GRAY, NONE, WHITE, Graph, GraphKind
 from npi.proof.oracle import CONCRETE_ONLY, Oracle
 
 POSSIBLE_COLOURS = (NONE, WHITE, BLACK)  # of a vertex whose colour is undetermined
@@ -24,6 +24,16 @@ class AbstractGraph(NamedTuple):
     child: int | None  # colour of the next child; None: any of POSSIBLE_COLOURS
     open_vertices: int = 0  # how many vertices are certainly open
     maybe_more: bool = False  # whether more may be open
+
+    def fits(self, kind: GraphKind) -> bool:
+        """Whether this is an abstract graph of a kind, with values of the right types: tables are read from files."""
+        colours = (self.start, self.child)
+        return (
+            all(colour is None or (type(colour) is int and colour in COLOURS) for colour in colours)
+            and type(self.open_vertices) is int
+            and 0 <= self.open_vertices <= kind.counted
+            and type(self.maybe_more) is bool
+        )
 
 
 class LazyGraph:
@@ -40,6 +50,16 @@ class LazyGraph:
         if name.startswith("__") and name.endswith("__"):  # Python itself asks for these
             raise AttributeError(name)
         self.__oracle.refuse(CONCRETE_ONLY.format(f"no abstract graph has {name!r}"))
+
+    @property  # so that `isinstance` cannot tell it from a concrete one
+    def __class__(self) -> type:  # pyright: ignore
+        return Graph
+
+    def __repr__(self) -> Never:
+        self.__oracle.refuse(CONCRETE_ONLY.format("no abstract graph can be shown as text"))
+
+    def __dir__(self) -> Never:
+        self.__oracle.refuse(CONCRETE_ONLY.format("no abstract graph lists its names"))
 
     def __copy__(self) -> Never:
         self.__oracle.refuse_copy()

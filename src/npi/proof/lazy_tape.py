@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, Never, TypeVar
 
-from npi.language.tape import LEFT, RIGHT, TapeKind, as_symbol, no_head
+from npi.language.tape import LEFT, RIGHT, Tape, TapeKind, as_symbol, no_head
 from npi.proof.oracle import CONCRETE_ONLY, Oracle
 
 # An abstract tape counts saved spans (see Tape.push) up to this many, then notes "perhaps more". Two are enough for
@@ -34,6 +34,22 @@ class AbstractTape(NamedTuple):
     greater: tuple[tuple[int, int, bool], ...] = ()  # two cells, and whether the first holds the greater value
     spans: int = 0  # how many spans are certainly saved; where they begin and end is not kept
     maybe_more: bool = False  # whether more spans may be saved, deeper in the stack
+
+    def fits(self, kind: TapeKind) -> bool:
+        """Whether this is an abstract tape of a kind, with values of the right types: tables are read from files."""
+        cells, places = len(self.cells), [place for fact in self.greater for place in fact[:2]]
+        symbols = range(kind.symbols or 0)
+        return (
+            all(cell is None or (type(cell) is int and cell in symbols) for cell in self.cells)
+            and len(self.gaps) == cells + 1
+            and len(self.heads) == kind.heads
+            and all(type(place) is int and 0 <= place < cells for place in (*self.heads, *places))
+            and all(len(fact) == 3 for fact in self.greater)
+            and all(type(flag) is bool for flag in (*self.gaps, *(fact[2] for fact in self.greater), self.maybe_more))
+            and type(self.spans) is int
+            and 0 <= self.spans <= COUNTED_SPANS
+            and self.tail in (["end"] if kind.beyond is None else ["given", "beyond"])
+        )
 
 
 class LazyTape:
@@ -68,6 +84,16 @@ class LazyTape:
         if name.startswith("__") and name.endswith("__"):  # Python itself asks for these
             raise AttributeError(name)
         self.__oracle.refuse(CONCRETE_ONLY.format(f"no abstract tape has {name!r}"))
+
+    @property  # so that `isinstance` cannot tell it from a concrete one
+    def __class__(self) -> type:  # pyright: ignore
+        return Tape
+
+    def __repr__(self) -> Never:
+        self.__oracle.refuse(CONCRETE_ONLY.format("no abstract tape can be shown as text"))
+
+    def __dir__(self) -> Never:
+        self.__oracle.refuse(CONCRETE_ONLY.format("no abstract tape lists its names"))
 
     def __copy__(self) -> Never:
         self.__oracle.refuse_copy()

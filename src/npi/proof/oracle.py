@@ -18,6 +18,13 @@ OBSERVE_CHANGES = (
 )
 
 
+MAX_CHOICES, MAX_OUTCOMES = 200, 100_000  # of one step; those of the built-in tasks stay below 20 and 1,000
+TOO_MANY = (
+    "one call of observe or act asks more of its tapes than a proof can try, as a loop to the end of a tape does: move "
+    "a head by one cell in each act, and let a program repeat it"
+)
+
+
 class Refused(BaseException):
     """Code of a task did what a proof does not allow; `Oracle.refusal` says what, even where that code catches this."""
 
@@ -53,6 +60,8 @@ class Oracle:
         try:
             while True:
                 results.append(run())
+                if len(results) > MAX_OUTCOMES:
+                    self.refuse(TOO_MANY)
                 if not self.advance():
                     return results
         finally:
@@ -63,6 +72,8 @@ class Oracle:
         if options == 1:
             return 0
         if self.position == len(self.choices):
+            if self.position >= MAX_CHOICES or options > MAX_OUTCOMES:
+                self.refuse(TOO_MANY)
             self.choices.append(0)
             self.options.append(options)
         elif self.options[self.position] != options:

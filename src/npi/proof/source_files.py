@@ -1,23 +1,26 @@
 """The files that a proof rests on, each with its hash.
 
-These are the modules of the rooms that a proof uses, the files that define the environment and the teacher, and the
-files of the same project that these import. Python and installed libraries are not among them; a certificate records
-their versions.
+These are the modules of the rooms that a proof uses, every file with code that the environment or the teacher can
+reach, and the files of the same project that these import. Python and installed libraries are not among them; a
+certificate records their versions.
 """
 
 from __future__ import annotations
 
 import ast
 import hashlib
+import importlib.util
+import marshal
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
+from npi.errors import BadInput
 from npi.language.task import Task
-from npi.proof.hidden_state import in_library
+from npi.proof.hidden_state import Watch
 
 PACKAGE = Path(__file__).resolve().parents[1]
 # Whoever proves trusts these rooms. Whoever runs a compiled program trusts the first alone.
@@ -28,14 +31,26 @@ RUN_ROOMS = ("language",)
 def hash_files(task: Task[Any, Any], rooms: Iterable[str] = PROOF_ROOMS) -> dict[str, str]:
     """SHA-256 of each file that a task and some rooms consist of.
 
-    A file of npi is named by its place in the package, another by its place beside the task's own file.
+    A file of npi is named by its place in the package, another by its place beside the task's own file. Code that is in
+    no file, such as what a person typed, is named by its function.
     """
-    own = _file(sys.modules[task.env.__module__])
+    own = _file(sys.modules.get(task.env.__module__))
     folder = own.parent if own else Path.cwd()
     files = {path for room in rooms for path in (PACKAGE / room).glob("*.py")}
+    watch = Watch.of(task)
+    codes: dict[Path, list[CodeType]] = {}
+    typed: dict[str, str] = {}
+    for code in watch.codes:
+        path = Path(code.co_filename)
+        if path.is_file():
+            codes.setdefault(path.resolve(), []).append(code)
+        else:
+            typed[f"code of {code.co_name}"] = hashlib.sha256(marshal.dumps(code)).hexdigest()
+    for path, loaded in codes.items():
+        _check_current(path, loaded)
     modules = [task.env.__module__, *(program.function.__module__ for program in (task.main, *task.extra_programs))]
-    files |= _with_imports(sys.modules[name] for name in modules if name in sys.modules)
-    return {_name(path, folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files)}
+    files |= {*codes, *_with_imports(modules, watch)}
+    return {_name(path, folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files)} | typed
 
 
 def task_files(hashes: dict[str, str]) -> dict[str, str]:
@@ -44,33 +59,60 @@ def task_files(hashes: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in hashes.items() if not name.startswith(others)}
 
 
-def _with_imports(modules: Iterable[ModuleType]) -> set[Path]:
-    """The files of some modules, and of all that they import from their project or from npi."""
-    found: dict[Path, None] = {}
-    pending = list(modules)
+def _check_current(path: Path, loaded: Iterable[CodeType]) -> None:
+    """Raise BadInput if a file no longer holds the code that was loaded from it: its hash would be of other code."""
+    try:
+        current = {_content(code) for code in _nested(compile(path.read_bytes(), str(path), "exec", dont_inherit=True))}
+    except (SyntaxError, ValueError) as error:
+        raise BadInput(f"{path} is no Python source any more ({error}): mend it, and start again") from error
+    for code in loaded:
+        if _content(code) not in current:
+            raise BadInput(f"{path} has changed since {code.co_name} was imported from it: start again")
+
+
+def _nested(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _nested(constant)
+
+
+def _content(code: CodeType) -> tuple[Any, ...]:
+    """What a function does, without its place in a file."""
+    constants = tuple(
+        _content(one) if isinstance(one, CodeType) else (type(one).__name__, repr(one)) for one in code.co_consts
+    )
+    return code.co_name, code.co_code, constants, code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars
+
+
+def _with_imports(names: Iterable[str], watch: Watch) -> set[Path]:
+    """The files of some modules, of the packages around them, and of all that they import from their project or npi."""
+    found: set[Path] = set()
+    pending = list(names)
     while pending:
-        module = pending.pop()
-        path = _file(module)
-        if path is None or path in found or in_library(path):
+        name = pending.pop()
+        module, path = sys.modules.get(name), _file(sys.modules.get(name))
+        if module is None or path is None or path in found or not watch.file_in_project(str(path)):
             continue
-        if path.is_relative_to(PACKAGE) and path.parent != PACKAGE / "tasks":
-            continue  # of npi, a task rests on the rooms that are hashed as a whole, and on other tasks
-        found[path] = None
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                base = "." * node.level + (node.module or "")
-                package = module.__package__ or ""
-                base = package if base == "." else f"{package}{base}" if node.level == 1 else base
-                names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
-            else:
-                continue
-            pending += [sys.modules[name] for name in names if name in sys.modules]
-    return set(found)
+        found.add(path)
+        pending.append(name.rpartition(".")[0])
+        if path.suffix == ".py":
+            pending += _imported(ast.parse(path.read_bytes()), module.__package__ or "")
+    return found
 
 
-def _file(module: ModuleType) -> Path | None:
+def _imported(source: ast.AST, package: str) -> Iterator[str]:
+    """The names of the modules that a source may import."""
+    for node in ast.walk(source):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            relative = "." * node.level + (node.module or "")
+            base = importlib.util.resolve_name(relative, package) if node.level else relative
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
+
+
+def _file(module: ModuleType | None) -> Path | None:
     file = getattr(module, "__file__", None)
     return Path(file).resolve() if file else None
 

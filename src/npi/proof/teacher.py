@@ -12,21 +12,19 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass, field
-from operator import index
 from random import Random
-from typing import Any, Never, SupportsIndex
+from typing import Any, Never
 
 from npi.errors import NotProvable
-from npi.language.env import Env
 from npi.language.program import ARGS, Call, Decision, Observation, Program, act, handle_calls, is_program
 from npi.language.task import Task
-from npi.proof.abstract_env import AbstractEnv
-from npi.proof.hidden_state import REMEDY, Watch
+from npi.proof.abstract_env import AbstractEnv, is_plain_number
+from npi.proof.code_rules import REMEDY
+from npi.proof.hidden_state import Watch
 
 # Frames of the built-in recursive teachers have fewer than ten decisions. A frame with more than this many is taken for
 # a loop.
 MAX_DECISIONS = 200
-REPEATS = 3  # of all replays, in random orders
 
 
 @dataclass(eq=False, slots=True)
@@ -62,8 +60,8 @@ class Teacher:
         vars(self.env)["observe"] = self.observe
         self.attributes = dict(vars(self.env))
         self.argument_sizes = task.env.argument_sizes()
-        self.watch = Watch(task.name)
-        self.watch.add_class(task.env, Env)
+        self.watch = Watch(task.name, task.env)
+        self.watch.add_class(task.env)
         self.programs: dict[str, Program] = {}
         self.given_args: dict[Call, tuple[int, ...]] = {}  # the arguments that a program gives in a call
         self.starts: dict[Call, Position] = {}
@@ -82,8 +80,8 @@ class Teacher:
             self._replay(position, observation)
         return position.after[seen]
 
-    def repeat(self, rng: Random, rounds: int = REPEATS) -> None:
-        """Repeat every replay in random orders. A teacher that remembers something decides differently then."""
+    def repeat(self, rng: Random) -> None:
+        """Repeat every replay in a random order. A teacher that remembers something decides differently then."""
         done: list[tuple[Position, Any, Decision]] = []
         pending = list(self.starts.values())
         while pending:
@@ -92,12 +90,11 @@ class Teacher:
                 done.append((position, observation, decision))
                 if decision is not None:
                     pending.append(after)
-        for _ in range(rounds):
-            rng.shuffle(done)
-            for position, observation, decision in done:
-                again = Position(position.call, position.observed, position.decided)
-                if (repeated := self.decide(again, observation)[0]) != decision:
-                    raise self._inconsistent(f"{_decision_text(decision)} and {_decision_text(repeated)}")
+        rng.shuffle(done)
+        for position, observation, decision in done:
+            again = Position(position.call, position.observed, position.decided)
+            if (repeated := self.decide(again, observation)[0]) != decision:
+                raise self._inconsistent(f"{_decision_text(decision)} and {_decision_text(repeated)}")
 
     def _replay(self, position: Position, observation: Observation | None) -> None:
         """Replay up to the decision at a place. Without an observation, find out whether the function looks."""
@@ -182,7 +179,7 @@ class Teacher:
         if not is_program(program):
             raise NotProvable(f"{program.name} is not what @program made: put @program above every other decorator")
         for arg, size in zip(args, self.argument_sizes, strict=False):
-            if not (isinstance(arg, SupportsIndex) and 0 <= index(arg) < size):
+            if not (is_plain_number(arg) and 0 <= arg < size):
                 raise NotProvable(
                     f"{program.name} is called with the arguments {args}; each must be an integer in the range that "
                     f"{self.task.env.__name__}.act declares for it, here 0..{size - 1}"

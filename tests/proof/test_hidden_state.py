@@ -1,0 +1,315 @@
+"""Tasks that hide state from a proof, or look behind a tape: each is refused, or what is not watched is listed.
+
+Nearly all of them are one attack: a guard that counts the depth of a run and ends it at twenty. A replay sees one frame
+at a time and finds the guard as it was, so an unwatched guard would let a proof miss what happens in long runs.
+"""
+
+import pytest
+
+from npi.errors import BadInput, NotProvable
+from npi.language.task_file import load_task_file
+from npi.proof.reachable import find_reachable
+from npi.proof.source_files import hash_files
+
+TASK = """
+{prelude}
+from typing import Annotated, NamedTuple
+from npi import RIGHT, Env, Tape, TapeKind, Task, act, program
+
+MOVE, OFF = OPERATIONS = range(2)
+SHELF = TapeKind(symbols=2)
+Bit = Annotated[int, range(2)]
+
+
+class Observation(NamedTuple):
+    light: Bit
+    last: Bit
+
+
+class Shelf({base}):
+    def __init__(self, lights: Tape):
+        self.lights = lights
+
+    @classmethod
+    def of(cls, problem):
+        {of}
+        return cls(SHELF.tape(problem))
+
+    @classmethod
+    def tapes(cls):
+        return (SHELF,)
+
+    def observe(self) -> Observation:
+        return {observe}
+
+    def act(self, operation: Annotated[int, OPERATIONS], direction: Bit, _: Annotated[int, range(1)], /) -> None:
+        {act}
+        if operation == MOVE:
+            self.lights.move(direction)
+        elif operation == OFF:
+            self.lights.write(0)
+
+
+@program
+def darken(shelf):
+    if shelf.observe().light:
+        act(shelf, OFF)
+
+
+@program
+def tidy(shelf):
+    {enter}
+    try:
+        if {deep}:
+            return
+        darken(shelf)
+        if not shelf.observe().last:
+            act(shelf, MOVE, RIGHT)
+            tidy(shelf)
+    finally:
+        {leave}
+
+
+task = Task(
+    name="tidy", teacher="recursive", env=Shelf, main=tidy, sample=lambda rng, size: rng.choices((0, 1), k=size),
+    answer=lambda problem: None, result=lambda shelf: None, parse=lambda words: [0], show=str, sizes=range(1, 6),
+    examples=20,
+)
+"""
+HONEST = {
+    "prelude": "",
+    "base": "Env",
+    "of": "pass",
+    "observe": "Observation(self.lights.read(), int(self.lights.at_last()))",
+    "act": "pass",
+    "enter": "pass",
+    "deep": "False",
+    "leave": "pass",
+}
+
+
+@pytest.fixture
+def task(tmp_path):
+    def make(**parts):
+        file = tmp_path / "tidy.py"
+        file.write_text(TASK.format(**(HONEST | parts)))
+        return load_task_file(f"{file}:task")
+
+    return make
+
+
+def guard(prelude, enter, deep, leave):
+    return {"prelude": prelude, "enter": enter, "deep": deep, "leave": leave}
+
+
+METHODS = """
+STATE = [0]
+{before}
+class Guard({base}):
+    {fields}
+    def enter(self): STATE[0] += 1
+    def leave(self): STATE[0] -= 1
+    def deep(self): return STATE[0] > 20
+GUARD = {made}
+"""
+
+
+def methods(base, fields, made, before=""):
+    prelude = METHODS.format(base=base, fields=fields, made=made, before=before)
+    return guard(prelude, "GUARD.enter()", "GUARD.deep()", "GUARD.leave()")
+
+
+GUARDS = {
+    "attribute of a program": (guard("", "tidy.depth = 1", "tidy.depth > 20", "tidy.depth = 0"), "the attribute depth"),
+    "attribute of act": (guard("", "act.depth = 1", "False", "act.depth = 0"), "the attribute depth"),
+    "attribute of a module": (guard("import math", "math.d = 1", "math.d > 20", "math.d = 0"), "the attribute d"),
+    "attribute of a library": (
+        guard("from collections import Counter", "Counter.q = 1", "Counter.q > 20", "Counter.q = 0"),
+        "the attribute q",
+    ),
+    "attribute of Env": (guard("", "Env.depth = 1", "Env.depth > 20", "Env.depth = 0"), "the attribute depth"),
+    "annotations": (guard("", "tidy.__annotations__['d'] = 1", "False", "pass"), "uses __annotations__"),
+    "globals()": (guard("d = 0", "globals()['d'] += 1", "d > 20", "globals()['d'] -= 1"), "uses globals"),
+    "setattr": (guard("class G: d = 0", "setattr(G, 'd', G.d + 1)", "G.d > 20", "pass"), "uses setattr"),
+    "a dunder as text": (guard("", "getattr(tidy, '__dict__')['d'] = 1", "False", "pass"), "uses __dict__"),
+    "the stack of Python": (guard("import sys", "pass", "sys._getframe(60) is None", "pass"), "sys may answer"),
+    "a frozen dataclass": (
+        guard(
+            "from dataclasses import dataclass\n@dataclass(frozen=True)\nclass G:\n    d: int = 0\nC = G()",
+            "object.__setattr__(C, 'd', C.d + 1)",
+            "C.d > 20",
+            "object.__setattr__(C, 'd', C.d - 1)",
+        ),
+        "uses (object|__setattr__)",
+    ),
+    "methods of a frozen dataclass": (
+        methods("", "limit: int = 1", "Guard()", "from dataclasses import dataclass\n@dataclass(frozen=True)"),
+        "tidy changes STATE, which Guard.enter refers to",
+    ),
+    "methods of a named tuple": (
+        methods("NamedTuple", "limit: int = 1", "Guard()", "from typing import NamedTuple\n"),
+        "tidy changes STATE, which Guard.enter refers to",
+    ),
+    "methods of an enumeration": (
+        methods("Enum", "ONE = 1", "Guard.ONE", "from enum import Enum\n"),
+        "tidy changes STATE, which Guard.enter refers to",
+    ),
+    "an integer with an attribute": (
+        guard("class N(int):\n    n = 0\nZERO = N(0)", "ZERO.n += 1", "ZERO.n > 20", "ZERO.n -= 1"),
+        "assigns to the attribute n",
+    ),
+    "a deque": (
+        guard("from collections import deque\nD = deque()", "D.append(1)", "len(D) > 20", "D.pop()"),
+        "tidy changes D, which tidy refers to",
+    ),
+    "a context variable": (
+        guard(
+            "from contextvars import ContextVar\nD = ContextVar('d', default=0)",
+            "D.set(D.get() + 1)",
+            "D.get() > 20",
+            "D.set(D.get() - 1)",
+        ),
+        "contextvars may answer differently|exploration missed a history of TIDY",
+    ),
+    "an object in C": (
+        guard("from queue import SimpleQueue\nQ = SimpleQueue()", "Q.put(1)", "Q.qsize() > 20", "Q.get()"),
+        "exploration missed a history of TIDY that a problem with the cells",  # found by runs on forty cells
+    ),
+    "a file": (guard("", "open('/dev/null')", "False", "pass"), "uses open"),
+    "chance": (guard("from os import urandom", "pass", "urandom(1) == b'x'", "pass"), "posix may answer differently"),
+    "hash": (guard("", "pass", "hash('x') % 2", "pass"), "uses hash"),
+    "an import": (guard("", "import random", "random.random() < 0.5", "pass"), "random may answer differently"),
+}
+
+
+@pytest.mark.parametrize("name", GUARDS)
+def test_a_guard_on_the_depth_of_a_run_is_refused(task, name):
+    parts, message = GUARDS[name]
+    with pytest.raises(NotProvable, match=message):
+        find_reachable(task(**parts))
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            {"prelude": "BIG = False", "of": "global BIG; BIG = len(problem) > 20", "deep": "BIG"},
+            "of .* assigns to BIG",
+        ),
+        ({"of": "cls.big = len(problem) > 20", "deep": "shelf.big"}, "assigns to the attribute big"),
+        (
+            {
+                "prelude": "B = [0]\ndef note(p):\n    global N\n    N = len(p)",
+                "of": "note(problem)",
+            },
+            "note .* assigns to N, which outlives it",
+        ),
+    ],
+)
+def test_what_builds_a_problem_leaves_nothing_behind(task, parts, message):
+    with pytest.raises(NotProvable, match=message):
+        find_reachable(task(**parts))
+
+
+LIGHT = "Observation({}, int(self.lights.at_last()))"
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"observe": LIGHT.format("int(type(self.lights) is Tape)")}, "uses type"),
+        ({"observe": LIGHT.format("int(self.lights.__class__.__name__ == 'Tape')")}, "uses __class__"),
+        ({"observe": LIGHT.format("int('LazyTape' in repr(self.lights))")}, "uses repr"),
+        ({"observe": LIGHT.format("int('Lazy' in str(self.lights))")}, "shown as text"),
+        ({"observe": LIGHT.format("int('Lazy' in f'{self.lights}')")}, "shown as text"),
+        ({"observe": LIGHT.format("int('contents' in dir(self.lights))")}, "uses dir"),
+        ({"observe": LIGHT.format("int('observe' in vars(self))")}, "uses vars"),
+        ({"observe": LIGHT.format("int(hasattr(self.lights, 'contents'))")}, "no abstract tape has 'contents'"),
+    ],
+)
+def test_looking_behind_a_tape_is_refused(task, parts, message):
+    with pytest.raises(NotProvable, match=message):
+        find_reachable(task(**parts))
+
+
+def test_isinstance_cannot_tell_an_abstract_tape_from_a_concrete_one(task):
+    reachable = find_reachable(task(observe=LIGHT.format("self.lights.read() if isinstance(self.lights, Tape) else 0")))
+    assert {seen[0] for seen in reachable.histories.observation} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (
+            {"prelude": "class N(int):\n    pass", "observe": LIGHT.format("N(self.lights.read())")},
+            "observe returns light = [01], but must return an int",
+        ),
+        ({"observe": LIGHT.format("self.lights.read() * 7")}, r"light = 7, outside its declared range 0\.\.1"),
+        ({"observe": "(self.lights.read(), 1, 1)"}, "returns 3 fields and declares 2"),
+        ({"observe": "[self.lights.read(), 1]"}, "returns a list, but must return a named tuple"),
+        (
+            {"act": "while not self.lights.at_last(): self.lights.move(RIGHT)"},
+            "more of its tapes than a proof can try, as a loop to the end",
+        ),
+    ],
+)
+def test_what_a_network_could_not_tell_apart_is_refused(task, parts, message):
+    with pytest.raises(NotProvable, match=message):
+        find_reachable(task(**parts))
+
+
+def test_an_environment_with_room_for_state_in_c_is_refused(task):
+    with pytest.raises(NotProvable, match="derives from a built-in type"):
+        find_reachable(task(prelude="from collections import deque", base="deque, Env"))
+
+
+def test_what_nobody_watches_is_listed(task):
+    honest = find_reachable(task())
+    assert not [one for one in honest.assumptions() if one.startswith("constant")]
+    listed = find_reachable(task(prelude="import json", deep="json.loads('[]')"))
+    assert [one for one in listed.assumptions() if one.startswith("constant")] == [
+        "constant: json, which tidy refers to (module)"
+    ]
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {
+            "prelude": "from enum import IntEnum\nclass Op(IntEnum):\n    MOVE = 0\n    OFF = 1",
+            "act": "assert Op(0) is Op.MOVE",
+        },
+        {"prelude": "TABLE = {0: 0, 1: 1}", "observe": LIGHT.format("TABLE[self.lights.read()]")},
+        {
+            "prelude": "import functools\n@functools.cache\ndef same(x):\n    return x",
+            "observe": LIGHT.format("same(self.lights.read())"),
+        },
+    ],
+    ids=["enumeration", "dictionary", "cache of a function"],
+)
+def test_constants_are_allowed(task, parts):
+    assert len(find_reachable(task(**parts)).histories) == len(find_reachable(task()).histories)
+
+
+def test_code_that_changed_after_it_was_imported_has_no_hash(task, tmp_path):
+    loaded = task()
+    before = hash_files(loaded)
+    assert "tidy.py" in before
+    task(deep="shelf.observe().light")  # writes the file anew
+    with pytest.raises(BadInput, match=r"tidy\.py has changed since tidy was imported from it: start again"):
+        hash_files(loaded)
+
+
+def test_every_file_with_code_that_runs_is_hashed(tmp_path, monkeypatch):
+    package = tmp_path / "shelves"
+    (package / "deep").mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "shared.py").write_text("def same(x):\n    return x\n")
+    (package / "deep" / "__init__.py").write_text("")
+    source = TASK.format(**HONEST | {"prelude": "from ..shared import same", "observe": LIGHT.format("same(0)")})
+    (package / "deep" / "tidy.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    from shelves.deep.tidy import task as installed  # pyright: ignore[reportMissingImports]
+
+    mine = {name for name in hash_files(installed) if not name.startswith("npi/")}
+    assert mine == {"tidy.py", "__init__.py", "../__init__.py", "../shared.py"}
