@@ -246,6 +246,7 @@ def test_isinstance_cannot_tell_an_abstract_tape_from_a_concrete_one(task):
         ),
         ({"observe": LIGHT.format("self.lights.read() * 7")}, r"light = 7, outside its declared range 0\.\.1"),
         ({"observe": "(self.lights.read(), 1, 1)"}, "returns 3 fields and declares 2"),
+        ({"observe": LIGHT.format("[self.lights.read()]")}, r"light = \[0\], but must return an int"),
         ({"observe": "[self.lights.read(), 1]"}, "returns a list, but must return a named tuple"),
         (
             {"act": "while not self.lights.at_last(): self.lights.move(RIGHT)"},
@@ -256,6 +257,27 @@ def test_isinstance_cannot_tell_an_abstract_tape_from_a_concrete_one(task):
 def test_what_a_network_could_not_tell_apart_is_refused(task, parts, message):
     with pytest.raises(NotProvable, match=message):
         find_reachable(task(**parts))
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ("(SHELF)", r"but must return a tuple of TapeKind and GraphKind: for one kind, write \(KIND,\)"),
+        ("1 / 0", r"fails in tapes \(.*tidy.py:\d+\): ZeroDivisionError"),
+    ],
+)
+def test_kinds_that_are_no_tuple_are_refused(task, returned, message, tmp_path):
+    task()
+    file = tmp_path / "tidy.py"
+    file.write_text(file.read_text().replace("return (SHELF,)", f"return {returned}"))
+    with pytest.raises(NotProvable, match=message):
+        find_reachable(load_task_file(f"{file}:task"))
+
+
+@pytest.mark.parametrize("error", ["BaseException", "GeneratorExit", "SystemExit"])
+def test_an_error_of_any_kind_in_a_task_is_named(task, error):
+    with pytest.raises(NotProvable, match=rf"fails in act \(.*tidy.py:\d+\): {error}"):
+        find_reachable(task(act=f"raise {error}"))
 
 
 def test_an_environment_with_room_for_state_in_c_is_refused(task):

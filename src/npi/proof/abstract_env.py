@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import traceback
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from enum import IntEnum
 from typing import Any, TypeAlias
 
@@ -24,7 +25,7 @@ from npi.proof.code_rules import REMEDY
 from npi.proof.hidden_state import Watch
 from npi.proof.lazy_graph import AbstractGraph, LazyGraph
 from npi.proof.lazy_tape import AbstractTape, LazyTape
-from npi.proof.oracle import CONCRETE_ONLY, Oracle, Refused
+from npi.proof.oracle import CONCRETE_ONLY, Oracle, Refused, Signal
 
 AbstractState: TypeAlias = tuple[AbstractTape | AbstractGraph, ...]  # one for each kind that the environment lists
 LAZY_CLASSES: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
@@ -40,7 +41,13 @@ class AbstractEnv:
     """
 
     def __init__(self, env: type[Env]):
-        self.env_class, self.kinds, self.oracle = env, env.tapes(), Oracle()
+        self.env_class, self.oracle = env, Oracle()
+        self.kinds: tuple[TapeKind | GraphKind, ...] = self.guarded(env.tapes)
+        if not (isinstance(self.kinds, tuple) and all(type(kind) in LAZY_CLASSES for kind in self.kinds)):
+            raise NotProvable(
+                f"{env.__name__}.tapes() returns {self.kinds!r}, but must return a tuple of TapeKind and GraphKind: "
+                f"for one kind, write (KIND,)"
+            )
         if not self.kinds:
             raise NotProvable(
                 f"{env.__name__} does not declare its tapes, so its programs cannot be proved: keep all of its state "
@@ -118,8 +125,9 @@ class AbstractEnv:
                 f"compare it and without attributes beside its fields"
             )
         form = (type(shown), *map(type, shown))
-        if self._forms.get(shown) == form:
-            return
+        with suppress(TypeError):  # of what cannot be a key; it is no number either
+            if self._forms.get(shown) == form:
+                return
         for (field, size), value in zip(self.fields.items(), shown, strict=False):
             if not is_plain_number(value):
                 raise NotProvable(f"{name}.observe returns {field} = {value!r}, but must return an int: use int(...)")
@@ -215,9 +223,9 @@ class AbstractEnv:
             result = run()
         except Refused:
             result = None
-        except NotProvable:
+        except (NotProvable, Signal, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
+        except BaseException as error:
             *_, place = traceback.extract_tb(error.__traceback__)
             raise NotProvable(
                 f"the code of {name} or of its teacher fails in {place.name} ({place.filename}:{place.lineno}): "

@@ -37,6 +37,7 @@ from npi.proof.code_rules import PURE_BUILTINS, PURE_MODULES, REFUSED_MODULES, R
 
 MUTABLE = (list, dict, set, bytearray, deque)
 MAX_WATCHED = 1000  # entries of a list, dictionary or set; a larger one takes too long to compare at every step
+MAX_NESTED = 20  # lists in lists that are followed
 GIVEN_BY_DECORATORS = ("__wrapped__", "name", "function")  # attributes of a function: by functools.wraps and @program
 MADE_BY_PYTHON = ("_abc_", "_member_", "_value2member_", "_unhashable_values_")  # attributes of classes
 # Attributes of classes that stand for fields of their instances.
@@ -67,6 +68,7 @@ class Watch:
         self.contents: list[tuple[Any, Any, str]] = []
         self.classes: dict[type, frozenset[str]] = {}  # with the names of their attributes
         self.seen: set[int] = set()
+        self.nested = 0  # how many lists or tuples are around what is followed now
 
     @staticmethod
     def of(task: Task[Any, Any]) -> Watch:
@@ -179,7 +181,7 @@ class Watch:
                 self.add_class(value)
             elif not (_pure_builtin(value) or issubclass(value, BaseException)):
                 self._follow_library(value.__module__, what, "type")
-        elif hasattr(value, "__next__"):
+        elif hasattr(kind, "__next__"):
             raise NotProvable(f"{self.owner} uses {what}, an iterator that remembers its place, where {REMEDY}")
         else:
             self.seen.add(id(value))
@@ -221,8 +223,13 @@ class Watch:
                 self._note(what, f"{type(value).__name__} of {len(value):,} entries")
                 return
             self.contents.append((value, content, what))
+        if self.nested == MAX_NESTED:
+            self._note(what, f"nested in {MAX_NESTED} others")
+            return
+        self.nested += 1
         for part in content:
-            self._follow(part, f"a part of {what}")
+            self._follow(part, what if what.startswith("a part of") else f"a part of {what}")
+        self.nested -= 1
 
     def _follow_module(self, module: ModuleType, what: str, user: CodeType | None) -> None:
         if self._in_project(module):

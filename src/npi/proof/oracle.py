@@ -25,7 +25,11 @@ TOO_MANY = (
 )
 
 
-class Refused(BaseException):
+class Signal(BaseException):
+    """Ends a run of a task's code. It is no `Exception`, so that code which handles errors lets it pass."""
+
+
+class Refused(Signal):
     """Code of a task did what a proof does not allow; `Oracle.refusal` says what, even where that code catches this."""
 
 

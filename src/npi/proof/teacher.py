@@ -21,6 +21,7 @@ from npi.language.task import Task
 from npi.proof.abstract_env import AbstractEnv, is_plain_number
 from npi.proof.code_rules import REMEDY
 from npi.proof.hidden_state import Watch
+from npi.proof.oracle import Signal
 
 # Frames of the built-in recursive teachers have fewer than ten decisions. A frame with more than this many is taken for
 # a loop.
@@ -39,8 +40,8 @@ class Position:
     after: dict[Observation | None, tuple[Decision, Position]] = field(default_factory=dict)
 
 
-class _ReplayEnd(BaseException):
-    """Ends a replay whose result is known. It is no `Exception`, so that a teacher that handles errors lets it pass."""
+class _ReplayEnd(Signal):
+    """Ends a replay whose result is known."""
 
     def __init__(self, decision: Decision, looks: bool, fault: NotProvable | None):
         self.decision, self.looks, self.fault = decision, looks, fault
