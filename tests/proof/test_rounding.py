@@ -186,7 +186,7 @@ def test_bounds_of_the_shipped_model_hold_in_extended_precision(small, shipped, 
     off = gaps(logits, reference(shipped, task, histories, np.longdouble, np.exp, np.sqrt))
     assert off.max() < 1e-11
     assert (off <= bounds).all()
-    assert bounds.max() < 1e-5
+    assert bounds.max() < MARGIN / 50  # of all logits, also of those that no decision rests on
 
 
 @pytest.mark.parametrize("teachable", [False, True])
