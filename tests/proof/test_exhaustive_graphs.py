@@ -19,6 +19,14 @@ Vertices = tuple[tuple[str, tuple[str, ...]], ...]  # each with its children
 SMALL = [*graphs(3)]
 # Every vertex on one path, so that more are open than an abstract graph counts, and a child that is closed when seen.
 LONG: Vertices = (("a", ("b", "c", "e")), ("b", ("c",)), ("c", ("d",)), ("d", ("e",)), ("e", ()))
+# A path from whose every vertex another one leads off: more vertices are opened after some of them were closed.
+COMB: Vertices = (
+    ("a", ("b", "x")),
+    ("b", ("c", "y")),
+    ("c", ("d", "z")),
+    ("d", ("w",)),
+    *((leaf, ()) for leaf in "wxyz"),
+)
 
 
 class State(NamedTuple):
@@ -82,7 +90,7 @@ def outcomes(kind: GraphKind, abstract: AbstractGraph, operation: str) -> list[t
 def test_every_operation_is_covered_on_all_small_graphs(counted):
     kind = GraphKind(counted)
     known = {}
-    for vertices in (*SMALL, LONG):
+    for vertices in (*SMALL, LONG, COMB):
         first = (State(), LazyGraph.initial(kind, Oracle(), {}, 0))
         assert stands_for(vertices, first[1], first[0])
         pairs, pending = {first}, [first]
@@ -107,7 +115,7 @@ def test_every_operation_is_covered_on_all_small_graphs(counted):
 
 def test_a_concrete_graph_does_what_the_model_does():
     """Every operation on every small graph, in every state that operations lead to."""
-    for vertices in (*SMALL, LONG):
+    for vertices in (*SMALL, LONG, COMB):
         paths: dict[State, list[str]] = {State(): []}
         pending = [State()]
         while pending:

@@ -78,6 +78,9 @@ def test_opening_and_closing_a_vertex():
     assert shown == {(GRAY, BLACK, False)}  # the closed vertex is the next child of its parent
     shown = {shown for _, shown in outcomes(kind, AbstractGraph(GRAY, NONE, 1, True), ["close"])}
     assert shown == {(GRAY, BLACK, False), (BLACK, NONE, True)}
+    assert [s for s, _ in outcomes(kind, AbstractGraph(GRAY, NONE, 2, True), ["close"], False)] == [
+        AbstractGraph(GRAY, BLACK, 1, True)  # another one is certainly open
+    ]
     assert [s for s, _ in outcomes(kind, AbstractGraph(GRAY, WHITE, 2), ["open_child"], False)] == [
         AbstractGraph(GRAY, None, 2, True)
     ]
@@ -96,3 +99,8 @@ def test_a_lazy_graph_has_the_methods_of_a_graph_alone_and_answers_only_while_th
     for method in ("start", "child", "empty", *OPERATIONS):
         with pytest.raises(Refused, match="only observe and act may use"):
             getattr(graph, method)()
+
+
+def test_past_the_last_vertex_there_is_none():
+    for state, operation in ((AbstractGraph(NONE, NONE), "next_start"), (AbstractGraph(GRAY, NONE, 1), "next_child")):
+        assert [after for after, _ in outcomes(GraphKind(), state, [operation], False)] == [state]

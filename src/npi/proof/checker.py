@@ -18,7 +18,7 @@ AbstractEnv, with the lazy tapes and graphs, for what an environment may show an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from npi.errors import BadInput, NotProvable
@@ -82,31 +82,37 @@ class ProofTable:
         return Histories.of(self.entries, outcomes.__getitem__)
 
 
+class _NotClosed(Exception):
+    """A fault of a table, as text."""
+
+
 def check_table(task: Task[Any, Any], document: Mapping[str, Any], abstract: AbstractEnv | None = None) -> ProofTable:
     """Check that a proof table is closed, and return it; raise NotProvable with the first fault.
 
     `abstract`: the environment on abstract states, if there is one already that has answers stored.
     """
     table = ProofTable(task, document, abstract)
-    for fault in _faults(table):
-        raise NotProvable(f"the proof table of {task.name} is not closed: {fault}. Prove the task again")
+    try:
+        _check_starts(table)
+        for (call, entry), exits in table.summaries.items():
+            _check_walk(table, call, entry, {*exits})
+        _check_decisions(table)
+    except _NotClosed as fault:
+        raise NotProvable(f"the proof table of {task.name} is not closed: {fault}. Prove the task again") from None
     return table
 
 
-def _faults(table: ProofTable) -> Iterator[str]:
+def _check_starts(table: ProofTable) -> None:
+    """Every call with which a recording begins is listed for the states in which it starts."""
     entries = list(table.abstract.initial)
     for call in table.teacher.roots:
         if any((call, entry) not in table.summaries for entry in entries):
-            yield f"{_name(call)} is not listed for a state in which it starts"
-            return
+            raise _NotClosed(f"{_name(call)} is not listed for a state in which it starts")
         entries = [state for entry in entries for state in table.summaries[call, entry]]
-    for (call, entry), exits in table.summaries.items():
-        yield from (f"in {_name(call)}, {fault}" for fault in _open_paths(table, call, entry, {*exits}))
-    yield from _wrong_decisions(table)
 
 
-def _open_paths(table: ProofTable, call: Call, entry: int, exits: set[int]) -> Iterator[str]:
-    """Where the walk through a call leaves the table."""
+def _check_walk(table: ProofTable, call: Call, entry: int, exits: set[int]) -> None:
+    """Walk through a call, after every observation, and see that the walk stays in the table."""
     abstract = table.abstract
     pending = [(table.entries[call], entry)]
     seen = set(pending)
@@ -115,30 +121,28 @@ def _open_paths(table: ProofTable, call: Call, entry: int, exits: set[int]) -> I
         outcomes = table.nodes[node]
         for observation, refined in abstract.observe(state):
             if observation not in outcomes:
-                yield f"the observation {tuple(map(int, observation))} has no decision"
-                return
+                shown = tuple(map(int, observation))
+                raise _NotClosed(f"in {_name(call)}, the observation {shown} has no decision")
             table.shown.setdefault(observation, observation)
             decision, after = outcomes[observation]
             if decision is None:
                 if abstract.forget(refined) not in exits:
-                    yield "a state in which it returns is not listed"
+                    raise _NotClosed(f"in {_name(call)}, a state in which it returns is not listed")
                 continue
             if decision.program == ACT:
                 following = abstract.act(refined, decision.args)
             else:
                 called = (decision, abstract.forget(refined))
                 if called not in table.summaries:
-                    yield f"a state in which it calls {_name(decision)} is not listed"
-                    return
+                    raise _NotClosed(f"in {_name(call)}, a state in which it calls {_name(decision)} is not listed")
                 following = table.summaries[called]
-            for point in [(after, state) for state in following]:
-                if point not in seen:
-                    seen.add(point)
-                    pending.append(point)
+            points = {(after, state) for state in following} - seen
+            seen |= points
+            pending += points
 
 
-def _wrong_decisions(table: ProofTable) -> Iterator[str]:
-    """Where the table's decision is not the teacher's."""
+def _check_decisions(table: ProofTable) -> None:
+    """After every history of the table, its decision is the teacher's."""
     teacher = table.teacher
     checked: set[Call] = set()
     calls = list(teacher.roots)
@@ -153,19 +157,17 @@ def _wrong_decisions(table: ProofTable) -> Iterator[str]:
             node, position = pending.pop()
             for observation, (decision, after) in table.nodes[node].items():
                 if observation not in table.shown:
-                    yield f"{_name(call)} has a decision after {observation}, which no state shows"
-                    return
+                    raise _NotClosed(f"{_name(call)} has a decision after {observation}, which no state shows")
                 taught, following = teacher.decide(position, table.shown[observation])
                 if taught != decision:
-                    yield f"{_name(call)} decides {taught} after {observation}, and not {decision}"
-                    return
+                    raise _NotClosed(f"{_name(call)} decides {taught} after {observation}, and not {decision}")
                 if decision is not None and (after, following) not in seen:
                     seen.add((after, following))
                     pending.append((after, following))
                 if decision is not None and decision.program != ACT:
                     calls.append(decision)
     if unknown := table.entries.keys() - checked:
-        yield f"no program calls {', '.join(sorted(map(_name, unknown)))}"
+        raise _NotClosed(f"no program calls {', '.join(sorted(map(_name, unknown)))}")
 
 
 def _name(call: Call) -> str:
