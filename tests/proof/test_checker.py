@@ -193,6 +193,26 @@ def write_and_move(pad):
     move_or_rest(pad)
 
 
+def test_a_table_without_a_state_in_which_a_program_starts_is_refused():
+    """For the main program, and for the program that is run after it."""
+    task = replace(task_of(write_and_move), extra_programs=(move_or_rest,))
+    exploration = Exploration(task)
+    for _ in exploration.run():
+        pass
+    whole = proof_table(exploration)
+    check_table(task, whole)
+    assert [name for name, *_ in whole["calls"]] == ["WRITE_AND_MOVE", "MOVE_OR_REST", "REST"]
+    main = [summary for summary in whole["summaries"] if summary[0] == 0]
+    after = {state for _, _, exits in main for state in exits}
+    second = [summary for summary in whole["summaries"] if summary[0] == 1 and summary[1] in after]
+    for name, starts in (("WRITE_AND_MOVE", main), ("MOVE_OR_REST", second)):
+        assert len(starts) > 1
+        for start in starts:
+            table = whole | {"summaries": [other for other in whole["summaries"] if other is not start]}
+            with pytest.raises(NotProvable, match=f"{name} is not listed for a state in which it starts"):
+                check_table(task, table)
+
+
 def test_decisions_that_no_run_reaches_must_be_the_teachers_too():
     """A table may have more histories than there are, even one with a call that is never made."""
     task = task_of(write_and_move)

@@ -44,7 +44,7 @@ class Comparison:
 
     @property
     def proved(self) -> bool:
-        return not self.wrong_nodes and not self.unsure_nodes and self.guaranteed >= MARGIN
+        return not self.wrong_nodes and not self.unsure_nodes
 
 
 class Network(Protocol):
