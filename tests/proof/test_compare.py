@@ -3,10 +3,12 @@
 import pytest
 import torch
 
+from npi import tasks
+from npi.errors import BadInput
 from npi.language.program import ARGS, Call
 from npi.network.decision import Logits, decide, differs, largest_bound, margin
 from npi.proof import compare
-from npi.proof.compare import MARGIN, compare_decisions, evaluate
+from npi.proof.compare import MARGIN, compare_decisions, compare_histories, evaluate
 from npi.proof.histories import Histories
 
 PROGRAMS = ["ACT", "GO", "REST"]
@@ -57,11 +59,11 @@ class SetNetwork:
         """The state is the node itself, so the step finds out whether it is given its parent's."""
         assert state[0][parents].tolist() == [self.histories.parent[node] for node in nodes.tolist()]
         self.largest = max(self.largest, len(nodes))
-        picked = [
+        logits, bounds = (
             Logits(each.stop[nodes], each.program[nodes], tuple(slot[nodes] for slot in each.args))
             for each in (self.logits, self.bounds)
-        ]
-        return (*picked, (nodes,))
+        )
+        return logits, bounds, (nodes,)
 
     def compare(self):
         return compare_decisions(self, PROGRAMS, self.histories)
@@ -140,6 +142,14 @@ def test_histories_are_evaluated_in_batches(network, monkeypatch, at_once):
     assert sorted(nodes) == list(range(8))
     assert network.largest <= at_once
     assert network.compare().proved
+
+
+def test_a_model_that_cannot_run_the_task_is_refused(shipped):
+    task, histories = tasks.find("sorting"), tree()
+    with pytest.raises(BadInput, match="the model does not know GO, REST, which sorting calls"):
+        compare_histories(shipped, task, histories)
+    with pytest.raises(BadInput, match="no encoder"):
+        compare_histories(shipped, tasks.find("toposort"), histories)
 
 
 def test_what_a_decision_is():
