@@ -231,3 +231,6 @@ def test_decisions_that_no_run_reaches_must_be_the_teachers_too():
     unreached[1] = move
     with pytest.raises(NotProvable, match=r"MOVE_OR_REST decides .*REST.* after .*, and not .*ACT"):
         check_table(task, table)
+    unreached[0] = [0, 0, 2]  # out of its range, so no environment shows it
+    with pytest.raises(NotProvable, match=r"MOVE_OR_REST has a decision after \(0, 0, 2\), which no state shows"):
+        check_table(task, table)
