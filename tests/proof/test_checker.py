@@ -111,12 +111,37 @@ def test_every_fault_planted_in_a_table_is_found(explore, document, name, fault)
         (lambda t: t["states"][0].pop(), "no proof table"),
         (lambda t: t["summaries"][0].__setitem__(0, 99), "no proof table"),
         (lambda t: t["parts"][0].append(1), "no proof table"),
+        (lambda t: t["parts"][0].__setitem__(2, [-1] * len(t["parts"][0][2])), "is not of the kind"),
+        (lambda t: t["nodes"][-1][0][0].__setitem__(0, True), "are not integers"),
+        (lambda t: t["nodes"][-1][0].__setitem__(2, False), "are not integers"),
+        (lambda t: t["states"][0].__setitem__(0, float(t["states"][0][0])), "are not integers"),
+        (lambda t: t["summaries"][0][2].append(False), "are not integers"),
+        (lambda t: t["calls"][0][1].__setitem__(2, False), "are not integers"),
+        (lambda t: t["calls"][0][1].append(0), "is no call"),
+        (lambda t: t["calls"][0][1].pop(), "is no call"),
+        (lambda t: t["calls"][0].__setitem__(0, 7), "is no call"),
+        (lambda t: t["decisions"][-1].__setitem__(0, None), "is no call"),
     ],
 )
 def test_a_malformed_table_is_refused(document, change, message):
     table = copy.deepcopy(document("quicksort"))
     change(table)
     with pytest.raises(BadInput, match=message):
+        check_table(tasks.find("quicksort"), table)
+
+
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (["GHOST", [0, 0, 0]], "GHOST"),
+        (["GHOST", [0, 1, 0]], r"GHOST\(0, 1, 0\)"),
+        (["ACT", [0, 1, 0]], r"ACT\(0, 1, 0\)"),
+    ],
+)
+def test_a_table_with_a_call_that_nobody_makes_is_refused(document, call, name):
+    table = copy.deepcopy(document("quicksort"))
+    table["calls"].append([*call, 0])
+    with pytest.raises(NotProvable, match=f"no program calls {name}. Prove"):
         check_table(tasks.find("quicksort"), table)
 
 

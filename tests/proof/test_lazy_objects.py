@@ -182,6 +182,22 @@ def test_an_abstract_tape_with_a_fault_does_not_fit(fault):
     assert not ONE_CELL._replace(**fault).fits(SYMBOLS)
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [
+        {"cells": (0, None, 2)},
+        {"gaps": (False, False, False, 1)},
+        {"heads": (0, 3)},
+        {"greater": ((0, 1, True), (0, 3, True))},
+        {"greater": ((0, 1, True), (1, 2))},
+        {"greater": ((0, 1, True), (1, 2, 0))},
+    ],
+    ids=str,
+)
+def test_a_fault_in_one_of_several_is_enough(fault):
+    assert not GOOD_TAPES[1][1]._replace(**fault).fits(SYMBOLS)
+
+
 def test_symbols_and_ends_are_those_of_the_kind():
     assert not ONE_CELL.fits(ENDLESS)
     assert not ONE_CELL._replace(cells=(0,)).fits(VALUES)
