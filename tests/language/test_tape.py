@@ -1,3 +1,6 @@
+from enum import IntEnum
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -73,3 +76,9 @@ def test_what_no_tape_can_hold_is_refused():
         TapeKind(symbols=2).tape([0, 7])
     with pytest.raises(ValueError, match="at least one cell"):
         Tape(TapeKind(symbols=2), [])
+
+
+@pytest.mark.parametrize("blank", [IntEnum("Symbol", [("ONE", 1), ("BLANK", 2)]).BLANK, np.int64(2), 2])
+def test_beyond_is_a_plain_integer(blank):
+    kind = TapeKind(symbols=3, beyond=blank)
+    assert (type(kind.beyond), kind.beyond) == (int, 2)

@@ -4,9 +4,10 @@ import copy
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 
-from npi import Graph, GraphKind, Tape, TapeKind
+from npi import RIGHT, Graph, GraphKind, Tape, TapeKind
 from npi.language.graph import NONE, WHITE
 from npi.proof.lazy_graph import AbstractGraph, LazyGraph
 from npi.proof.lazy_tape import COUNTED_SPANS, AbstractTape, LazyTape
@@ -116,7 +117,7 @@ def test_it_does_not_change_while_the_environment_observes(make, method, args):
 
 
 @pytest.mark.parametrize(("method", "args"), [(name, args) for name, args in QUESTIONS + CHANGES if name != "empty"])
-@pytest.mark.parametrize("head", [-1, 2])
+@pytest.mark.parametrize("head", [-1, 2, 0.5, None])
 def test_a_head_that_a_tape_does_not_have_is_an_error(method, args, head):
     """On both kinds of tape, in each place where a head is given, even where the operation would do nothing."""
     for place in range(max(1, len(args) - (method in ("write", "move")))):
@@ -128,6 +129,29 @@ def test_a_head_that_a_tape_does_not_have_is_an_error(method, args, head):
         for tape in spans:
             with pytest.raises(IndexError, match="there is no head"):
                 getattr(tape, method)(*given)
+
+
+@pytest.mark.parametrize("head", [True, 1.0, np.int64(1)])
+def test_a_head_is_whatever_equals_its_number(head):
+    """On both kinds of tape: code of a task could tell them apart by an error."""
+    for tape in (SYMBOLS.tape([0, 1, 1]), LazyTape(SYMBOLS, Oracle(), GOOD_TAPES[1][1]._replace(heads=(0, 0)))):
+        tape.move(RIGHT, head)
+        assert not tape.same(0, head)
+        tape.jump(0, head)
+        tape.write(1, head)
+        assert (tape.same(0, 1), tape.read(0)) == (True, 1)
+
+
+def test_no_error_tells_a_lazy_one_from_a_concrete_one():
+    graphs = LazyGraph(GRAPH, Oracle(), AbstractGraph(WHITE, NONE)), GRAPH.graph([("a", ())])
+    for lazy, concrete in ((lazy_tape()[0], SYMBOLS.tape([0])), graphs):
+        for use in (len, lambda one: one[0], lambda one: one < one, lambda one: one()):
+            messages = []
+            for each in (lazy, concrete):
+                with pytest.raises(TypeError) as error:
+                    use(each)
+                messages.append(str(error.value))
+            assert messages[0] == messages[1]
 
 
 GOOD_TAPES = [

@@ -80,6 +80,8 @@ class TapeKind:
             raise ValueError(f"beyond is {self.beyond!r}, but must be a symbol of the tape; it has {symbols}")
         if self.beyond is not None and self.given and self.symbols == 1:
             raise ValueError("the problem gives cells, but beyond is the only symbol: add one, or declare given=False")
+        if self.beyond is not None:
+            object.__setattr__(self, "beyond", as_symbol(self.beyond))
 
     def tape(self, cells: Iterable[Any]) -> Tape:
         """A tape of this kind; `cells` are given from left to right."""

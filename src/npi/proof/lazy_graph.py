@@ -140,3 +140,6 @@ class LazyGraph:
             self.__child = BLACK  # the closed vertex is the next child of its parent, which is now the last open one
         else:
             self.__start, self.__child = BLACK, NONE  # the closed vertex is the start vertex
+
+
+LazyGraph.__name__ = Graph.__name__  # Python's own errors name the type

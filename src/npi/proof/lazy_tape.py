@@ -197,7 +197,7 @@ class LazyTape:
         if not self.empty() and self.__place(first) >= 0 and self.__place(last) >= 0:  # both heads exist
             self.__spans -= 1
             self.__place_anywhere(first)
-            self.__place_anywhere(last, not_before=self.__heads[first])
+            self.__place_anywhere(last, not_before=self.__place(first))
 
     def empty(self) -> bool:
         self.__oracle.check_enabled()
@@ -215,14 +215,14 @@ class LazyTape:
             return
         if direction == self.__outward:
             if not self.__on_outermost_cell(head):
-                place = self.__heads[head] + 1
+                place = self.__place(head) + 1
                 if place < len(self.__cells):
                     self.__resolve_gap(place)
-                self.__heads = _replaced(self.__heads, head, self.__heads[head] + 1)
+                self.__heads = _replaced(self.__heads, head, self.__place(head) + 1)
         elif not self.__on_home_cell(head):
-            place = self.__heads[head]
+            place = self.__place(head)
             self.__resolve_gap(place, inward=True)
-            self.__heads = _replaced(self.__heads, head, self.__heads[head] - 1)
+            self.__heads = _replaced(self.__heads, head, self.__place(head) - 1)
 
     def at_start(self, head: int = 0) -> bool:
         self.__oracle.check_enabled()
@@ -234,9 +234,9 @@ class LazyTape:
 
     def __place(self, head: int) -> int:
         """The cell under a head, by its place among the explicit cells."""
-        if not 0 <= head < len(self.__heads):
+        if head not in range(len(self.__heads)):
             raise no_head(head, len(self.__heads))
-        return self.__heads[head]
+        return self.__heads[int(head)]  # as on a concrete tape, whatever equals a number is one
 
     def __place_anywhere(self, head: int, not_before: int = -1) -> None:
         """Put a head on any cell from `not_before` outwards; -1: also on one in the gap at the home end.
@@ -336,8 +336,12 @@ class LazyTape:
         return forget(self.state(), self.__symbol_radius, self.__cell_radius)
 
 
+LazyTape.__name__ = Tape.__name__  # Python's own errors name the type
+
+
 def _replaced(values: tuple[T, ...], place: int, value: T) -> tuple[T, ...]:
     """A tuple with another value at one place."""
+    place = int(place)
     return (*values[:place], value, *values[place + 1 :])
 
 
