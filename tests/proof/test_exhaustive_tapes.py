@@ -115,15 +115,15 @@ def outcomes(kind: TapeKind, abstract: AbstractTape, operation: Operation) -> li
     def run() -> tuple[object, AbstractTape]:
         tape = LazyTape(kind, oracle, abstract)
         if operation == FORGET:
-            return None, tape.abstract()
-        return getattr(tape, name)(*args), tape.state()
+            return None, tape.abstract_remembered()
+        return getattr(tape, name)(*args), tape.abstract_state()
 
     return oracle.outcomes(run)
 
 
 def first_pairs(kind: TapeKind, longest: int) -> list[tuple[State, AbstractTape]]:
     oracle = Oracle()
-    abstract = oracle.outcomes(lambda: LazyTape.initial(kind, oracle, {}, 0))
+    abstract = oracle.outcomes(lambda: LazyTape.abstract_start(kind, oracle, {}, 0))
     pairs = [(tape, a) for tape in starts(kind, longest) for a in abstract if stands_for(kind, a, tape)]
     assert {tape for tape, _ in pairs} == {*starts(kind, longest)}, "a problem is not among the initial states"
     return pairs

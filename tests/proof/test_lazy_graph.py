@@ -20,7 +20,7 @@ def outcomes(kind, state, operations, observed=True):
         for operation in operations:
             getattr(graph, operation)()
         shown = observation(graph) if observed else None
-        yield graph.abstract(), shown
+        yield graph.abstract_remembered(), shown
         if not oracle.advance():
             return
 
@@ -31,7 +31,7 @@ def observation(graph):
 
 def follow(kind, graph, operations, observed):
     """The abstract states that agree with a concrete graph. `observed`: after which operations both are observed."""
-    states = {LazyGraph.initial(kind, Oracle(), {}, 0)}
+    states = {LazyGraph.abstract_start(kind, Oracle(), {}, 0)}
     for operation, compared in zip(operations, observed, strict=True):
         getattr(graph, operation)()
         expected = observation(graph) if compared else None

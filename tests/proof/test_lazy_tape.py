@@ -29,7 +29,7 @@ class Follower:
         self.kind = kind
         self.tape = kind.tape(cells)
         self.states = set()  # abstract tapes under which every observation so far is possible
-        for initial in all_outcomes(lambda oracle: LazyTape.initial(kind, oracle, {}, 0)):
+        for initial in all_outcomes(lambda oracle: LazyTape.abstract_start(kind, oracle, {}, 0)):
             self.states |= {state for state, shown in self.after(initial, observe) if shown == observe(self.tape, kind)}
         assert self.states
 
@@ -42,7 +42,7 @@ class Follower:
             return tape, shown
 
         for tape, shown in all_outcomes(run):
-            yield tape.state(), shown
+            yield tape.abstract_state(), shown
 
     def do(self, action):
         expected = action(self.tape, self.kind)
@@ -53,7 +53,7 @@ class Follower:
         assert states, "no abstract tape could do what the concrete one did"
 
     def forget(self):
-        self.states = {LazyTape(self.kind, Oracle(), state).abstract() for state in self.states}
+        self.states = {LazyTape(self.kind, Oracle(), state).abstract_remembered() for state in self.states}
 
 
 def all_outcomes(run):
@@ -162,13 +162,13 @@ def test_an_oracle_tries_every_combination_once():
 def test_an_abstract_tape_keeps_what_is_near_a_head_and_forgets_the_rest():
     kind = TapeKind(symbols=5, symbol_radius=0)
     tape = LazyTape(kind, Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end"))
-    assert tape.abstract() == AbstractTape((None, 4), (True, False, False), (1,), "end")
+    assert tape.abstract_remembered() == AbstractTape((None, 4), (True, False, False), (1,), "end")
     tape = LazyTape(
         TapeKind(symbols=5, symbol_radius=2), Oracle(), AbstractTape((1, 2, 3, 4), (False,) * 5, (3,), "end")
     )
-    assert tape.abstract() == AbstractTape((2, 3, 4), (True, False, False, False), (2,), "end")
+    assert tape.abstract_remembered() == AbstractTape((2, 3, 4), (True, False, False, False), (2,), "end")
     tape = LazyTape(kind, Oracle(), AbstractTape((1, 2), (False, True, False), (1,), "end"))
-    assert tape.abstract() == AbstractTape((2,), (True, False), (0,), "end")
+    assert tape.abstract_remembered() == AbstractTape((2,), (True, False), (0,), "end")
 
 
 def test_a_lazy_tape_has_the_methods_of_a_tape_alone():

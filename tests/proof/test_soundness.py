@@ -141,7 +141,7 @@ def test_a_comparison_is_forgotten_when_a_value_is_written():
     outcomes, oracle = set(), Oracle()
     kind = TapeKind(symbols=3, heads=2)
     while True:
-        tape = LazyTape(kind, oracle, LazyTape.initial(kind, oracle, {}, 0))
+        tape = LazyTape(kind, oracle, LazyTape.abstract_start(kind, oracle, {}, 0))
         tape.move(RIGHT, 1)
         before = tape.greater(0, 1)
         tape.write(2)

@@ -25,11 +25,10 @@ from npi.proof.code_rules import REMEDY
 from npi.proof.hidden_state import Watch
 from npi.proof.lazy_graph import AbstractGraph, LazyGraph
 from npi.proof.lazy_tape import AbstractTape, LazyTape
-from npi.proof.oracle import CONCRETE_ONLY, Oracle, Refused, Signal
+from npi.proof.oracle import CONCRETE_ONLY, EXPLORATION_METHODS, Oracle, Refused, Signal
 
 AbstractState: TypeAlias = tuple[AbstractTape | AbstractGraph, ...]  # one for each kind that the environment lists
 LAZY_CLASSES: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
-EXPLORATION_METHODS = ("initial", "load", "state", "abstract")  # of the lazy classes; the others are for environments
 
 
 class AbstractEnv:
@@ -72,7 +71,7 @@ class AbstractEnv:
         def start() -> AbstractState:
             lengths: dict[int, int] = {}
             return tuple(
-                LAZY_CLASSES[type(kind)].initial(kind, self.oracle, lengths, measure)
+                LAZY_CLASSES[type(kind)].abstract_start(kind, self.oracle, lengths, measure)
                 for kind, measure in zip(self.kinds, measures, strict=True)
             )
 
@@ -167,8 +166,8 @@ class AbstractEnv:
         found = self._forgotten_parts.get((place, part))
         if found is None:
             structure = self.structures[place]
-            structure.load(self.parts[part])
-            found = self._forgotten_parts[place, part] = self._part_number(structure.abstract())
+            structure.load_abstract(self.parts[part])
+            found = self._forgotten_parts[place, part] = self._part_number(structure.abstract_remembered())
         return found
 
     def _outcomes(self, state: int, run: Callable[[], Any]) -> list[tuple[Any, int]]:
@@ -176,13 +175,13 @@ class AbstractEnv:
 
         def outcome() -> tuple[Any, int]:
             for structure, number in zip(structures, numbers, strict=True):
-                structure.load(parts[number])
+                structure.load_abstract(parts[number])
             shown = run()
             if vars(self.env) != self.attributes or type(self.env) is not self.env_class:
                 raise NotProvable(f"{self.env_class.__name__} changes an attribute beside its tapes, where {REMEDY}")
             after = []
             for structure, number in zip(structures, numbers, strict=True):
-                part = structure.state()
+                part = structure.abstract_state()
                 after.append(number if part is parts[number] else self._part_number(part))
             return shown, self._number(tuple(after))
 

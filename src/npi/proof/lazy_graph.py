@@ -44,7 +44,7 @@ class LazyGraph:
 
     def __init__(self, kind: GraphKind, oracle: Oracle, state: AbstractGraph):
         self.__counted, self.__oracle = kind.counted, oracle
-        self.load(state)
+        self.load_abstract(state)
 
     def __getattr__(self, name: str) -> Never:
         if name.startswith("__") and name.endswith("__"):  # Python itself asks for these
@@ -71,20 +71,20 @@ class LazyGraph:
         self.__oracle.refuse_copy()
 
     @staticmethod
-    def initial(kind: GraphKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractGraph:
+    def abstract_start(kind: GraphKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractGraph:
         """The abstract graph of every problem: there is a start vertex, all vertices are white, and none is open."""
         return AbstractGraph(WHITE, NONE)
 
-    def load(self, state: AbstractGraph) -> None:
+    def load_abstract(self, state: AbstractGraph) -> None:
         self.__start, self.__child, self.__open, self.__maybe_more = state
 
-    def state(self) -> AbstractGraph:
+    def abstract_state(self) -> AbstractGraph:
         """The abstract state: all that is known now."""
         return AbstractGraph(self.__start, self.__child, self.__open, self.__maybe_more)
 
-    def abstract(self) -> AbstractGraph:
+    def abstract_remembered(self) -> AbstractGraph:
         """The abstract state that a proof keeps: nothing is forgotten, since there are few abstract graphs."""
-        return self.state()
+        return self.abstract_state()
 
     def start(self) -> int:
         self.__oracle.check_enabled()

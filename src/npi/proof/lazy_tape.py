@@ -78,7 +78,7 @@ class LazyTape:
         self.__symbol_radius = kind.symbol_radius
         self.__cell_radius = max(kind.symbol_radius, kind.cell_radius)
         self.__outward = RIGHT if kind.home == "left" else LEFT
-        self.load(state)
+        self.load_abstract(state)
 
     def __getattr__(self, name: str) -> Never:
         if name.startswith("__") and name.endswith("__"):  # Python itself asks for these
@@ -105,7 +105,7 @@ class LazyTape:
         self.__oracle.refuse_copy()
 
     @staticmethod
-    def initial(kind: TapeKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractTape:
+    def abstract_start(kind: TapeKind, oracle: Oracle, lengths: dict[int, int], measure: int) -> AbstractTape:
         """An abstract tape that some problem may start with.
 
         `lengths` keeps what the oracle chose for each tape that ends, and `measure` is the number of the tape whose
@@ -127,7 +127,7 @@ class LazyTape:
             return AbstractTape((symbols[oracle.choose(len(symbols))],), (False, False), heads, "given")
         return AbstractTape((kind.beyond,), (False, False), heads, "beyond")
 
-    def load(self, state: AbstractTape) -> None:
+    def load_abstract(self, state: AbstractTape) -> None:
         self.__loaded = state
         # Tuples are replaced, not changed, so `state` sees at once what is as it was.
         self.__cells, self.__gaps, self.__heads = state.cells, state.gaps, state.heads
@@ -314,7 +314,7 @@ class LazyTape:
             self.__tail = "beyond"
         return self.__beyond
 
-    def state(self) -> AbstractTape:
+    def abstract_state(self) -> AbstractTape:
         """The abstract state: all that is known now. It is the object that was loaded, if nothing has changed."""
         loaded = self.__loaded
         if (
@@ -331,9 +331,9 @@ class LazyTape:
             self.__cells, self.__gaps, self.__heads, self.__tail, self.__greater, self.__spans, self.__maybe_more
         )
 
-    def abstract(self) -> AbstractTape:
+    def abstract_remembered(self) -> AbstractTape:
         """The abstract state, without the cells and symbols that are too far from every head."""
-        return forget(self.state(), self.__symbol_radius, self.__cell_radius)
+        return forget(self.abstract_state(), self.__symbol_radius, self.__cell_radius)
 
 
 LazyTape.__name__ = Tape.__name__  # Python's own errors name the type

@@ -11,13 +11,13 @@ INCONSISTENT = (
     "a run uses its tapes differently when it is repeated, so it depends on something that a proof cannot see, such as "
     "a global, a class attribute or random numbers: keep all of the state on tapes and graphs"
 )
+# Methods of lazy tapes and graphs that are for the exploration; all others are for environments.
+EXPLORATION_METHODS = ("abstract_start", "load_abstract", "abstract_state", "abstract_remembered")
 CONCRETE_ONLY = "the environment or its teacher does what only a concrete tape or graph allows ({})"
 OBSERVE_CHANGES = (
     "observe changes a tape or a graph, but it is called more or less often in a proof than in a run: make all changes "
     "in act"
 )
-
-
 MAX_CHOICES, MAX_OUTCOMES = 200, 100_000  # of one step; those of the built-in tasks stay below 20 and 1,000
 TOO_MANY = (
     "one call of observe or act asks more of its tapes than a proof can try, as a loop to the end of a tape does: move "
