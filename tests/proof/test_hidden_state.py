@@ -4,6 +4,9 @@ Nearly all of them are one attack: a guard that counts the depth of a run and en
 at a time and finds the guard as it was, so an unwatched guard would let a proof miss what happens in long runs.
 """
 
+import builtins
+import sys
+
 import pytest
 
 from npi.errors import BadInput, NotProvable
@@ -71,7 +74,7 @@ def tidy(shelf):
 
 
 task = Task(
-    name="tidy", teacher="recursive", env=Shelf, main=tidy, sample=lambda rng, size: rng.choices((0, 1), k=size),
+    name="tidy", teacher="recursive", env=Shelf, main=tidy, sample={sample},
     answer=lambda problem: None, result=lambda shelf: None, parse=lambda words: [0], show=str, sizes=range(1, 6),
     examples=20,
 )
@@ -85,14 +88,23 @@ HONEST = {
     "enter": "pass",
     "deep": "False",
     "leave": "pass",
+    "sample": "lambda rng, size: rng.choices((0, 1), k=size)",
 }
+# A second file of the same project, which the file of the task may import.
+HELPER = """
+OPEN = []
+def step(i): OPEN.append(i) if i else OPEN.pop()
+def deep(): return len(OPEN) > 20
+"""
 
 
 @pytest.fixture
-def task(tmp_path):
+def task(tmp_path, monkeypatch):
     def make(**parts):
         file = tmp_path / "tidy.py"
         file.write_text(TASK.format(**(HONEST | parts)))
+        (tmp_path / "tidy_helper.py").write_text(HELPER)
+        monkeypatch.delitem(sys.modules, "tidy_helper", raising=False)
         return load_task_file(f"{file}:task")
 
     return make
@@ -131,7 +143,7 @@ GUARDS = {
     "annotations": (guard("", "tidy.__annotations__['d'] = 1", "False", "pass"), "uses __annotations__"),
     "globals()": (guard("d = 0", "globals()['d'] += 1", "d > 20", "globals()['d'] -= 1"), "uses globals"),
     "setattr": (guard("class G: d = 0", "setattr(G, 'd', G.d + 1)", "G.d > 20", "pass"), "uses setattr"),
-    "a dunder as text": (guard("", "getattr(tidy, '__dict__')['d'] = 1", "False", "pass"), "uses __dict__"),
+    "a dunder as text": (guard("", "getattr(tidy, '__dict__')['d'] = 1", "False", "pass"), "uses getattr"),
     "the stack of Python": (guard("import sys", "pass", "sys._getframe(60) is None", "pass"), "sys may answer"),
     "a frozen dataclass": (
         guard(
@@ -178,6 +190,115 @@ GUARDS = {
     "a file": (guard("", "open('/dev/null')", "False", "pass"), "uses open"),
     "chance": (guard("from os import urandom", "pass", "urandom(1) == b'x'", "pass"), "posix may answer differently"),
     "hash": (guard("", "pass", "hash('x') % 2", "pass"), "uses hash"),
+    "a helper that builds problems, too": (
+        {
+            **guard(
+                "OPEN = []\ndef note(i):\n    OPEN.append(1) if i > 0 else OPEN.pop() if i < 0 else None\n"
+                "    return len(OPEN) > 20",
+                "note(1)",
+                "note(0)",
+                "note(-1)",
+            ),
+            "of": "note(0)",
+        },
+        "OPEN, which note refers to",
+    ),
+    "a module in a comprehension": (
+        guard("import tidy_helper as h", "any([h.step(1) for i in (0,)])", "any(h.deep() for i in (0,))", "h.step(0)"),
+        "tidy changes OPEN, which (step|deep) refers to",
+    ),
+    "a module in a tuple": (
+        guard(
+            "import tidy_helper\nH = (tidy_helper,)", "H[0].OPEN.append(1)", "len(H[0].OPEN) > 20", "H[0].OPEN.pop()"
+        ),
+        "tidy changes tidy_helper.OPEN",
+    ),
+    "a module as an argument": (
+        guard(
+            "import tidy_helper as h\ndef get(m): return m.OPEN",
+            "get(h).append(1)",
+            "len(get(h)) > 20",
+            "get(h).pop()",
+        ),
+        "tidy changes tidy_helper.OPEN",
+    ),
+    "an attribute of a program": (
+        guard(
+            "from npi import program as p\n@p\ndef other(s): pass\nother.open = []",
+            "other.open.append(1)",
+            "len(other.open) > 20",
+            "other.open.pop()",
+        ),
+        "tidy changes open, an attribute of other",
+    ),
+    "an attribute called name": (
+        guard("def h(): pass\nh.name = []", "h.name.append(1)", "len(h.name) > 20", "h.name.pop()"),
+        "tidy changes name, an attribute of h",
+    ),
+    "a method that no step calls": (
+        guard(
+            "O = []\nclass Base(__import__('npi').Env):\n    def describe(self, args): O.append(1)",
+            "shelf.describe((0, 0, 0))",
+            "len(O) > 20",
+            "O.pop()",
+        )
+        | {"base": "Base"},
+        "O, which Base.describe refers to, and O, which tidy",
+    ),
+    "a slice": (guard("S = slice([], 0)", "S.start.append(1)", "len(S.start) > 20", "S.start.pop()"), "a part of S"),
+    "a private attribute of a class": (
+        guard("class K:\n    _abc_x = []", "K._abc_x.append(1)", "len(K._abc_x) > 20", "K._abc_x.pop()"),
+        "tidy changes _abc_x, an attribute of its class",
+    ),
+    "the members of an enumeration": (
+        guard(
+            "from enum import Enum\nclass K(Enum):\n    A = 1",
+            "K._member_names_.append(1)",
+            "len(K._member_names_) > 20",
+            "K._member_names_.pop()",
+        ),
+        "tidy changes _member_names_, an attribute of its class",
+    ),
+    "a dictionary of npi": (
+        guard(
+            "from npi.language.tape import HeadPlaces\nD = HeadPlaces()",
+            "D.update({len(D): 1})",
+            "len(D) > 20",
+            "D.popitem()",
+        ),
+        "tidy changes D",
+    ),
+    "an annotation": (
+        guard(
+            "from typing import Annotated, get_args\nX = Annotated[int, []]",
+            "get_args(X)[1].append(1)",
+            "False",
+            "pass",
+        ),
+        "get_args can keep state",
+    ),
+    "overloads": (
+        guard("import typing", "typing.clear_overloads()", "False", "pass"),
+        "clear_overloads can keep state",
+    ),
+    "a module of a module": (guard("import enum", "enum.bltns.setattr", "False", "pass"), "builtins may answer"),
+    "a module of a library": (
+        guard("import statistics", "pass", "statistics.random.random() > 2", "pass"),
+        "random may",
+    ),
+    "the frame of a generator": (
+        guard("", "g = (i for i in (0,))", "g.gi_frame.f_back is None", "pass"),
+        "uses gi_frame",
+    ),
+    "a dunder by attrgetter": (
+        guard("from operator import attrgetter", "attrgetter('x')(tidy)", "False", "pass"),
+        "attrgetter can keep state",
+    ),
+    "a dunder in a format": (guard("", "pass", "'{0.__dict__}'.format(tidy) == ''", "pass"), "uses {0.__dict__}"),
+    "room on the stack": (
+        {"enter": "deep = False", "deep": "False", "leave": "try: pass\n        except RecursionError: pass"},
+        "handles RecursionError, which depends on the room",
+    ),
     "an import": (guard("", "import random", "random.random() < 0.5", "pass"), "random may answer differently"),
 }
 
@@ -194,21 +315,86 @@ def test_a_guard_on_the_depth_of_a_run_is_refused(task, name):
     [
         (
             {"prelude": "BIG = False", "of": "global BIG; BIG = len(problem) > 20", "deep": "BIG"},
-            "of .* assigns to BIG",
+            "Shelf.of .* assigns to BIG, a name that a step of tidy refers to",
         ),
-        ({"of": "cls.big = len(problem) > 20", "deep": "shelf.big"}, "assigns to the attribute big"),
+        ({"of": "cls.big = len(problem) > 20", "deep": "shelf.big"}, "Shelf.of .* assigns to big, a name"),
         (
             {
                 "prelude": "B = [0]\ndef note(p):\n    global N\n    N = len(p)",
                 "of": "note(problem)",
+                "deep": "N > 20",
             },
-            "note .* assigns to N, which outlives it",
+            "note .* assigns to N, a name",
         ),
     ],
 )
 def test_what_builds_a_problem_leaves_nothing_behind(task, parts, message):
     with pytest.raises(NotProvable, match=message):
         find_reachable(task(**parts))
+
+
+MODE = {"prelude": "MODE = {'big': False}", "deep": "MODE['big']"}
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        (MODE | {"of": "MODE['big'] = len(problem) > 100"}, "MODE, which Shelf.of refers to, and MODE, which tidy"),
+        (
+            MODE | {"sample": "lambda rng, size: MODE.update(big=True) or [0]"},
+            "MODE, which <lambda> refers to, and MODE",
+        ),
+        ({"prelude": "BIG = 0", "deep": "BIG", "of": "setattr(cls, 'big', 1)"}, "uses setattr"),
+        ({"prelude": "BIG = 0", "deep": "BIG", "of": "globals()['BIG'] = 1"}, "uses globals"),
+        ({"prelude": "BIG = 0", "deep": "BIG", "of": "cls.of.__globals__['BIG'] = 1"}, "uses __globals__"),
+        (
+            {
+                "prelude": "class C:\n    big = 0\nCFG = C()",
+                "deep": "CFG.big",
+                "of": "c = CFG; c.big = len(problem) > 100",
+            },
+            "Shelf.of .* assigns to big, a name",
+        ),
+        (
+            {
+                "prelude": "BIG = 0\ndef note(p):\n    global BIG\n    BIG = len(p) > 100",
+                "of": "[note(problem) for _ in (0,)]",
+                "deep": "BIG",
+            },
+            "note .* assigns to BIG, a name",
+        ),
+        (
+            {
+                "prelude": "BIG = 0\nclass H:\n    def note(self, p):\n        global BIG\n        BIG = len(p) > 100",
+                "of": "H().note(problem)",
+                "deep": "BIG",
+            },
+            "H.note .* assigns to BIG, a name",
+        ),
+    ],
+)
+def test_what_runs_around_problems_leaves_nothing_behind(task, parts, message):
+    with pytest.raises(NotProvable, match=message):
+        find_reachable(task(**parts))
+
+
+def test_what_builds_problems_may_do_nearly_anything(task):
+    """It may draw numbers, keep a cache, build objects, and share constants that nobody can change."""
+    prelude = """
+import random
+from types import MappingProxyType
+SEEN = {}
+LIT = MappingProxyType({False: 0, True: 1})
+class Node:
+    def __init__(self): self.value = None
+def build(problem):
+    global LAST
+    node = Node()
+    node.child = random.random()
+    LAST = SEEN[tuple(problem)] = [LIT[bool(light)] for light in problem]
+"""
+    reachable = find_reachable(task(prelude=prelude, of="build(problem)", deep="LIT[False]"))
+    assert not [one for one in reachable.assumptions() if one.startswith("constant")]
 
 
 LIGHT = "Observation({}, int(self.lights.at_last()))"
@@ -224,12 +410,52 @@ LIGHT = "Observation({}, int(self.lights.at_last()))"
         ({"observe": LIGHT.format("int('Lazy' in f'{self.lights}')")}, "shown as text"),
         ({"observe": LIGHT.format("int('contents' in dir(self.lights))")}, "uses dir"),
         ({"observe": LIGHT.format("int('observe' in vars(self))")}, "uses vars"),
-        ({"observe": LIGHT.format("int(hasattr(self.lights, 'contents'))")}, "no abstract tape has 'contents'"),
+        (
+            {
+                "prelude": "from npi.proof.lazy_tape import LazyTape",
+                "observe": LIGHT.format("int(isinstance(self.lights, LazyTape))"),
+            },
+            "npi.proof.lazy_tape may answer differently",
+        ),
+        ({"observe": LIGHT.format("int(self.lights.abstract_state() is None)")}, "uses abstract_state"),
+        ({"observe": LIGHT.format("int(self.lights._LazyTape__cells is None)")}, "uses _LazyTape__cells"),
+        (
+            {"observe": LIGHT.format("int('{0._LazyTape__cells}'.format(self.lights) == '')")},
+            "uses {0._LazyTape__cells}",
+        ),
+        ({"observe": LIGHT.format("int(hasattr(self.lights, 'contents'))")}, "uses hasattr"),
     ],
 )
 def test_looking_behind_a_tape_is_refused(task, parts, message):
     with pytest.raises(NotProvable, match=message):
         find_reachable(task(**parts))
+
+
+def test_a_teacher_cannot_tell_a_replay_from_a_run(task):
+    shown = "str(shelf.observe).startswith('<bound method Shelf.observe of <')"
+    reachable = find_reachable(task(deep=f"not {shown} or 'Teacher' in str(shelf.observe)"))
+    assert len(reachable.histories) == len(find_reachable(task()).histories)
+
+
+def test_a_number_that_only_equals_a_member_of_an_enumeration_is_refused(task):
+    prelude = "from enum import IntEnum\nclass Arg(IntEnum):\n    A = 0\n    B = 1\nODD = int.__new__(Arg, 0)"
+    with pytest.raises(NotProvable, match="returns light = a Arg without a text, but must"):
+        find_reachable(task(prelude=prelude, observe=LIGHT.format("ODD")))
+
+
+def test_only_pythons_own_functions_are_pure(task, monkeypatch):
+    monkeypatch.setattr(builtins, "divmod", lambda a, b: (a, b))
+    with pytest.raises(NotProvable, match="uses divmod"):
+        find_reachable(task(deep="divmod(1, 2)[0] > 20"))
+
+
+def test_a_base_from_a_library_is_listed(task, tmp_path, monkeypatch):
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "tidy_counting.py").write_text("class Counting:\n    count = 0\n")
+    monkeypatch.syspath_prepend(library)
+    listed = find_reachable(task(prelude="from tidy_counting import Counting", base="Counting, Env"))
+    assert "constant: Counting, a base of Shelf (type)" in listed.assumptions()
 
 
 def test_isinstance_cannot_tell_an_abstract_tape_from_a_concrete_one(task):

@@ -129,7 +129,9 @@ class AbstractEnv:
                 return
         for (field, size), value in zip(self.fields.items(), shown, strict=False):
             if not is_plain_number(value):
-                raise NotProvable(f"{name}.observe returns {field} = {value!r}, but must return an int: use int(...)")
+                raise NotProvable(
+                    f"{name}.observe returns {field} = {_text(value)}, but must return an int: use int(...)"
+                )
             if not 0 <= value < size:
                 raise NotProvable(
                     f"{name}.observe returns {field} = {value!r}, outside its declared range 0..{size - 1}, in a state "
@@ -301,7 +303,16 @@ def is_plain_number(value: Any) -> bool:
     if type(value) in (int, bool):
         return True
     kind = type(value)
-    return isinstance(value, IntEnum) and kind.__eq__ is int.__eq__ and kind.__hash__ is int.__hash__
+    plain = isinstance(value, IntEnum) and kind.__eq__ is int.__eq__ and kind.__hash__ is int.__hash__
+    return plain and value is kind(int(value))  # and not one that only equals the member of the enumeration
+
+
+def _text(value: Any) -> str:
+    """A value as a message shows it, even if it cannot show itself."""
+    try:
+        return repr(value)
+    except Exception:
+        return f"a {type(value).__name__} without a text"
 
 
 def _form_text(shown: Observation, form: Sequence[type]) -> str:

@@ -1,45 +1,61 @@
 """Hidden state: what the code of a task could remember beside its tapes and graphs.
 
-The rules of code_rules.py hold for every function that the environment and the teacher can reach. This module finds
-these functions, and watches the values that they refer to: a value that changes ends the proof. What it cannot watch is
-an assumption of the proof (`unseen`).
+The rules of code_rules.py hold for every function that the environment and the teacher can reach in a step. This module
+finds these functions, and watches the values that they refer to: a value that changes ends the proof. What it cannot
+watch is an assumption of the proof (`unseen`).
+
+Code that runs in no step, such as `of`, may do more. What it leaves behind is compared with what steps refer to.
 """
 
 from __future__ import annotations
 
-import builtins
-import functools
 import sys
-import sysconfig
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
-from pathlib import Path
 from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
     GetSetDescriptorType,
+    MappingProxyType,
     MemberDescriptorType,
     MethodDescriptorType,
     MethodType,
     ModuleType,
     WrapperDescriptorType,
 )
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol
 
 from npi.errors import NotProvable
 from npi.language.env import Env
 from npi.language.graph import Graph
+from npi.language.program import Program, is_program
 from npi.language.tape import Tape
 from npi.language.task import Task
-from npi.proof.code_rules import PURE_BUILTINS, PURE_MODULES, REFUSED_MODULES, REMEDY, check_code, instructions
+from npi.proof.code_rules import (
+    DUNDER,
+    IMPURE_NAMES,
+    PURE_MODULES,
+    REFUSED_MODULES,
+    REMEDY,
+    assignments,
+    check_building_code,
+    check_step_code,
+    in_modules,
+    instructions,
+    is_pure_builtin,
+    names_used,
+)
+from npi.proof.project import Project
 
 MUTABLE = (list, dict, set, bytearray, deque)
+CONTAINERS = (*MUTABLE, tuple, frozenset, MappingProxyType)
+PLAIN_CONTAINERS = (deque, OrderedDict, defaultdict, Counter)  # of Python, which keep nothing beside their content
 MAX_WATCHED = 1000  # entries of a list, dictionary or set; a larger one takes too long to compare at every step
 MAX_NESTED = 20  # lists in lists that are followed
-GIVEN_BY_DECORATORS = ("__wrapped__", "name", "function")  # attributes of a function: by functools.wraps and @program
-MADE_BY_PYTHON = ("_abc_", "_member_", "_value2member_", "_unhashable_values_")  # attributes of classes
+GIVEN_TO_PROGRAMS = ("__wrapped__", "name", "function")  # attributes of what @program makes
+MADE_BY_DATACLASS = ("_make", "_replace", "_asdict")  # and by NamedTuple, beside methods with two underscores
 # Attributes of classes that stand for fields of their instances.
 DESCRIPTORS = (
     MemberDescriptorType,
@@ -49,24 +65,34 @@ DESCRIPTORS = (
     property,
     type(vars(NamedTuple("_", [("field", int)]))["field"]),
 )
-CONSTANT = (int, float, complex, str, bytes, bool, type(None), type(...), range, slice)
+PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), range)
 NO_STEP = ("of", "tapes", "describe", "fields", "argument_sizes", "label_sizes", "shows_image")  # methods of Env
+# Functions of a task that run before or after its problems.
+AROUND_RUNS = ("sample", "parse", "answer", "result", "show", "corner_cases")
 
 
 class Watch:
     """What some functions refer to, and whether it has changed since.
 
-    unseen  values whose changes would not be seen, each with its type
-    codes   the code of every function that was followed
+    step      whether the functions run in steps; otherwise they run in none, as `of` and `sample`, and nothing that
+              they refer to is refused
+    unseen    values whose changes would not be seen, each with its type
+    codes     the code of every function that was followed
+    loaded    the names that these functions refer to
+    assigned  the globals and attributes that they assign to, each with the function
+    bound     where each value is bound, its name there, the value, and how messages call it
+    contents  each value that can be changed in place, its content, and how messages call it
     """
 
-    def __init__(self, owner: str, env: type[Env]):
-        self.owner, self.unseen, self.codes = owner, dict[str, None](), dict[CodeType, None]()
-        self.project = _project_of(env)
-        # Where each value is bound, and what it was; and the content of what can be changed in place.
+    def __init__(self, owner: str, env: type[Env], step: bool = True):
+        self.owner, self.env, self.step, self.project = owner, env, step, Project(env)
+        self.unseen, self.codes = dict[str, None](), dict[CodeType, None]()
+        self.loaded: set[str] = set()
+        self.assigned: dict[str, str] = {}
         self.bound: list[tuple[Mapping[str, Any] | Any, str, Any, str]] = []
-        self.contents: list[tuple[Any, Any, str]] = []
+        self.contents: list[tuple[Any, tuple[Any, ...], str]] = []
         self.classes: dict[type, frozenset[str]] = {}  # with the names of their attributes
+        self.modules: dict[str, tuple[ModuleType, set[str]]] = {}  # with the names that were followed
         self.seen: set[int] = set()
         self.nested = 0  # how many lists or tuples are around what is followed now
 
@@ -76,64 +102,83 @@ class Watch:
         watch = Watch(task.name, task.env)
         watch.add_class(task.env)
         for program in (task.main, *task.extra_programs):
-            watch.add(program.function)
+            watch.add_program(program)
         return watch
 
-    def add(self, function: Callable[..., Any], step: bool = True) -> None:
-        """Check a function, watch what it refers to, and follow the functions of its project that it refers to.
+    def add_program(self, program: Program) -> None:
+        """Watch a program: its function, and the attributes of what @program made of it."""
+        self.follow(program, program.name)
 
-        `step`: see `check_code`. What runs only to build a problem may refer to anything.
-        """
-        if not isinstance(function, FunctionType) or id(function) in self.seen:
+    def add(self, function: FunctionType) -> None:
+        """Check a function, watch what it refers to, and follow the functions of its project that it refers to."""
+        if id(function) in self.seen:
             return
         self.seen.add(id(function))
         code, where = function.__code__, f"{function.__qualname__} refers to"
         self.codes[code] = None
-        check_code(function, step)
-        if not step:
-            for name in {*code.co_names} & {*function.__globals__}:
-                value = function.__globals__[name]
-                if isinstance(value, FunctionType) and self._in_project(value):
-                    self.add(value, step)
-            return
+        if self.step:
+            check_step_code(function)
+        else:
+            check_building_code(function)
+            for name, _ in assignments(function):
+                self.assigned.setdefault(name, f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})")
+        names = {*names_used(code)}
         for instruction in instructions(code):
             name = instruction.argval
-            if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME") and name in function.__globals__:
-                self._watch(function.__globals__, name, f"{name}, which {where}", code)
             if instruction.opname == "IMPORT_NAME":
                 self._refuse_module(name, f"{name}, which {function.__qualname__} imports")
                 if name in sys.modules:
-                    self._watch(sys.modules, name, f"{name}, which {where}", code)
+                    self._watch(sys.modules, name, f"{name}, which {where}")
+            elif name in names and name in function.__globals__ and "ATTR" not in instruction.opname:
+                self._watch(function.__globals__, name, f"{name}, which {where}")
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
             if name != "__class__":
-                self._watch(cell, "cell_contents", f"{name}, which {where}", code)
+                self._watch(cell, "cell_contents", f"{name}, which {where}")
         for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._watch({"default": default}, "default", f"a default of {function.__qualname__}", code)
-        for name in vars(function):
-            if name not in GIVEN_BY_DECORATORS:
-                self._watch(vars(function), name, f"{name}, an attribute of {function.__qualname__}", code)
+            self._watch({"default": default}, "default", f"a default of {function.__qualname__}")
+        self._watch_attributes(function, ("__wrapped__",))
+        self._add_names(names - self.loaded)
+
+    def _watch_attributes(self, function: FunctionType, given: tuple[str, ...]) -> None:
+        for name in (*vars(function),):
+            if name not in given:
+                self._watch(vars(function), name, f"{name}, an attribute of {function.__qualname__}")
+
+    def _add_names(self, names: set[str]) -> None:
+        """Follow what these names, which code refers to, stand for in modules and among the methods of Env."""
+        self.loaded |= names
+        for module, known in [*self.modules.values()]:
+            self._follow_names(module, known)
+        if self.step and names & {*NO_STEP}:  # `of` and its like, called in a step
+            for owner in [owner for owner in self.classes if issubclass(owner, Env)]:
+                self._add_attributes(owner)
 
     def add_class(self, cls: type) -> None:
         """Watch the methods and attributes of a class, its bases and its metaclass, if they are the project's."""
         for owner in cls.__mro__:
-            if owner in Env.__mro__ or owner in self.classes or not self._in_project(owner):
+            if owner in (*Env.__mro__, Generic, Protocol) or owner in self.classes:
                 continue
-            self.classes[owner] = frozenset(vars(owner))
-            if self._in_project(type(owner)):
-                self.add_class(type(owner))
-            for name, value in vars(owner).items():
-                parts = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel", "func")]
-                functions = [one for one in (value, *parts) if isinstance(one, FunctionType)]
-                generated = is_dataclass(owner) or hasattr(owner, "_fields")
-                for function in functions:
-                    if generated and any(one.__code__.co_filename == "<string>" for one in _unwrapped(function)):
-                        continue  # made by dataclass or NamedTuple, from what the class declares
-                    if issubclass(owner, Env) and name in NO_STEP:
-                        self.add(function, step=False)
-                    else:
-                        self._follow(function, f"{name}, a method of {owner.__name__}")
-                if not (functions or isinstance(value, DESCRIPTORS) or name.startswith(("__", *MADE_BY_PYTHON))):
-                    self._watch(vars(owner), name, f"{name}, an attribute of its class")
+            if self.project.has(owner):
+                self.classes[owner] = frozenset(vars(owner))
+                if self.project.has(type(owner)):
+                    self.add_class(type(owner))
+                self._add_attributes(owner)
+            elif not (is_pure_builtin(owner) or issubclass(owner, BaseException)):
+                self._follow_library(owner.__module__, f"{owner.__name__}, a base of {cls.__name__}", "type")
+
+    def _add_attributes(self, owner: type) -> None:
+        generated = is_dataclass(owner) or hasattr(owner, "_fields")
+        for name, value in (*vars(owner).items(),):
+            if issubclass(owner, Env) and (name in NO_STEP) is self.step and name not in self.loaded:
+                continue
+            parts = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel", "func")]
+            functions = [one for one in (value, *parts) if isinstance(one, FunctionType)]
+            for function in functions:
+                made = generated and (DUNDER.fullmatch(name) or name in MADE_BY_DATACLASS)
+                if not (made and any(one.__code__.co_filename == "<string>" for one in _unwrapped(function))):
+                    self.follow(function, f"{name}, a method of {owner.__name__}")
+            if not (functions or isinstance(value, DESCRIPTORS) or DUNDER.fullmatch(name) or name == "_abc_impl"):
+                self._watch(vars(owner), name, f"{name}, an attribute of its class")
 
     def check(self, bindings: bool = True) -> None:
         """Raise NotProvable if anything has changed. `bindings`: also check that names refer to the same values."""
@@ -152,36 +197,38 @@ class Watch:
             if (place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)) is not value:
                 raise NotProvable(f"{self.owner} changes {what}, where {REMEDY}")
 
-    def _watch(self, place: Any, name: str, what: str, user: CodeType | None = None) -> None:
-        """Watch a value where it is bound. `user` is the code that refers to it."""
+    def _watch(self, place: Any, name: str, what: str) -> None:
+        """Watch a value where it is bound."""
         try:
             value = place[name] if isinstance(place, Mapping) else getattr(place, name)
         except (ValueError, AttributeError):  # a cell or a slot that is still empty
             return
         self.bound.append((place, name, value, what))
-        self._follow(value, what, user)
+        self.follow(value, what)
 
-    def _follow(self, value: Any, what: str, user: CodeType | None = None) -> None:
+    def follow(self, value: Any, what: str) -> None:
         """Watch what a value consists of, refuse it, or note that its changes cannot be seen."""
         kind = type(value)
         if isinstance(value, ModuleType):
-            self._follow_module(value, what, user)
-        elif id(value) in self.seen or kind in CONSTANT:
+            self._follow_module(value, what)
+        elif id(value) in self.seen or kind in PLAIN:
             return
-        elif isinstance(value, Tape | Graph):
+        elif isinstance(value, Tape | Graph) and self.step:
             raise NotProvable(f"{self.owner} uses {what}, which is no tape of the environment, where {REMEDY}")
         elif isinstance(value, FunctionType):
-            for function in _unwrapped(getattr(value, "function", value)):  # of a program
-                if self._in_project(function):
+            if is_program(value):
+                self._watch_attributes(value, GIVEN_TO_PROGRAMS)
+            for function in _unwrapped(getattr(value, "function", None) if is_program(value) else value):
+                if self.project.has(function):
                     self.add(function)
                 else:
-                    self._follow_library(function.__module__, what, "function")
+                    self._follow_library(function.__module__, what, "function", function.__name__)
         elif isinstance(value, type):
-            if self._in_project(value):
+            if self.project.has(value):
                 self.add_class(value)
-            elif not (_pure_builtin(value) or issubclass(value, BaseException)):
-                self._follow_library(value.__module__, what, "type")
-        elif hasattr(kind, "__next__"):
+            elif not (value is object or is_pure_builtin(value) or issubclass(value, BaseException)):
+                self._follow_library(value.__module__, what, "type", value.__name__)
+        elif hasattr(kind, "__next__") and self.step:
             raise NotProvable(f"{self.owner} uses {what}, an iterator that remembers its place, where {REMEDY}")
         else:
             self.seen.add(id(value))
@@ -189,37 +236,43 @@ class Watch:
 
     def _follow_object(self, value: Any, what: str) -> None:
         kind = type(value)
-        if kind in (*MUTABLE, tuple, frozenset, OrderedDict, defaultdict, Counter):
+        if isinstance(value, CONTAINERS):
             self._follow_content(value, what)
-        elif isinstance(value, BuiltinFunctionType | MethodType):
-            self._follow(getattr(value, "__func__", None), what)
+        if isinstance(value, BuiltinFunctionType | MethodType):
+            self.follow(getattr(value, "__func__", None), what)
             owner = value.__self__
-            if isinstance(owner, ModuleType) and not _pure_builtin(value):
-                self._follow_library(owner.__name__, what, "function")
+            if isinstance(owner, ModuleType) and not is_pure_builtin(value):
+                self._follow_library(owner.__name__, what, "function", value.__name__)
             elif not isinstance(owner, ModuleType):
-                self._follow(owner, what)
-        elif self._in_project(kind):
+                self.follow(owner, what)
+        elif isinstance(value, slice):
+            self._follow_content((value.start, value.stop, value.step), what)
+        elif self.project.has(kind):
             self.add_class(kind)
             for name in (*vars(value),) if hasattr(value, "__dict__") else ():
                 self._watch(vars(value), name, f"{name}, an attribute of {what}")
             for slot in {slot for owner in kind.__mro__ for slot in vars(owner).get("__slots__", ())}:
                 self._watch(value, slot, f"{slot}, an attribute of {what}")
-            if isinstance(value, (*MUTABLE, tuple, frozenset)):
-                self._follow_content(value, what)
-            elif not isinstance(value, int | float | complex | str | bytes) and kind.__basicsize__ > _PLAIN_SIZE:
-                self._note(what, kind.__name__)  # it can keep state in C
-        elif kind.__module__.partition(".")[0] != "npi" and kind.__module__ != "typing":
-            if kind.__module__ != "builtins":
-                self._refuse_module(kind.__module__, what)
+            has_more = kind.__basicsize__ > _PLAIN_SIZE  # it can keep state in C
+            if has_more and not isinstance(value, (*CONTAINERS, int, float, complex, str, bytes)):
+                self._note(what, kind.__name__)
+        elif kind.__module__ == "typing":
+            self._follow_content(getattr(value, "__metadata__", ()), what)
+        elif kind.__module__ == "builtins":
+            if not (isinstance(value, CONTAINERS) or is_pure_builtin(value)):
+                self._note(what, kind.__name__)
+        else:
+            self._refuse_module(kind.__module__, what)
             for part in (getattr(value, name, None) for name in ("__wrapped__", "func")):
                 if isinstance(part, FunctionType | type) or hasattr(part, "func"):
-                    self._follow(part, what)
-            self._note(what, kind.__name__)
+                    self.follow(part, what)
+            if kind.__module__.partition(".")[0] != "npi" and kind not in PLAIN_CONTAINERS:
+                self._note(what, kind.__name__)
 
     def _follow_content(self, value: Any, what: str) -> None:
         content = tuple(_content(value))
-        if isinstance(value, MUTABLE):
-            if len(content) > MAX_WATCHED:
+        if isinstance(value, (*MUTABLE, MappingProxyType)):
+            if len(content) > MAX_WATCHED and self.step:
                 self._note(what, f"{type(value).__name__} of {len(value):,} entries")
                 return
             self.contents.append((value, content, what))
@@ -228,25 +281,43 @@ class Watch:
             return
         self.nested += 1
         for part in content:
-            self._follow(part, what if what.startswith("a part of") else f"a part of {what}")
+            self.follow(part, what if what.startswith("a part of") else f"a part of {what}")
         self.nested -= 1
 
-    def _follow_module(self, module: ModuleType, what: str, user: CodeType | None) -> None:
-        if self._in_project(module):
-            # Of a module of the project, the names that this code uses.
-            for name in vars(module).keys() & set(user.co_names if user else ()):
-                self._watch(vars(module), name, f"{module.__name__}.{name}", user)
-        else:
+    def _follow_module(self, module: ModuleType, what: str) -> None:
+        if module.__name__ in self.modules:
+            return
+        if not self.project.has(module):
             self._follow_library(module.__name__, what, "module")
+        _, known = self.modules[module.__name__] = (module, set[str]())
+        self._follow_names(module, known)
 
-    def _follow_library(self, module: str, what: str, kind: str) -> None:
+    def _follow_names(self, module: ModuleType, known: set[str]) -> None:
+        """Follow the names of a module that code refers to: all of them if it is the project's, else its modules."""
+        own = self.project.has(module)
+        for name in sorted((vars(module).keys() & self.loaded) - known):
+            known.add(name)
+            what = f"{module.__name__}.{name}"
+            if own:
+                self._watch(vars(module), name, what)
+            elif isinstance(vars(module)[name], ModuleType):
+                self.follow(vars(module)[name], what)
+            else:
+                self._refuse_impure(module.__name__, name, what)
+
+    def _follow_library(self, module: str, what: str, kind: str, name: str = "") -> None:
         """What belongs to a library is refused, known to be pure, or noted."""
         self._refuse_module(module, what)
+        self._refuse_impure(module, name, what)
         if module not in PURE_MODULES and module.partition(".")[0] != "npi":
             self._note(what, kind)
 
+    def _refuse_impure(self, module: str, name: str, what: str) -> None:
+        if self.step and module in PURE_MODULES and name in IMPURE_NAMES:
+            raise NotProvable(f"{self.owner} uses {what}: {name} can keep state, or reach it, where {REMEDY}")
+
     def _refuse_module(self, module: str, what: str) -> None:
-        if module.partition(".")[0] in REFUSED_MODULES or module == "numpy.random":
+        if self.step and in_modules(module, REFUSED_MODULES):
             raise NotProvable(
                 f"{self.owner} uses {what}: {module} may answer differently from run to run, or keep state, where "
                 f"{REMEDY}"
@@ -255,35 +326,31 @@ class Watch:
     def _note(self, what: str, kind: str) -> None:
         self.unseen[f"{what} ({kind})"] = None
 
-    def _in_project(self, thing: FunctionType | type | ModuleType) -> bool:
-        """Whether something belongs to the task, and not to a library or to what every task builds on."""
-        if isinstance(thing, FunctionType):
-            return self.file_in_project(thing.__code__.co_filename)
-        if isinstance(thing, type) and any(
-            isinstance(one, FunctionType) and self._in_project(one) for one in vars(thing).values()
-        ):
-            return True  # whatever __module__ was set to
-        module = thing if isinstance(thing, ModuleType) else sys.modules.get(thing.__module__)
-        if module is None:
-            return True
-        if getattr(module, "__file__", None) is None:
-            return module.__name__ == "__main__" or not hasattr(module, "__spec__") or module.__spec__ is None
-        return self.file_in_project(str(module.__file__))
 
-    def file_in_project(self, file: str) -> bool:
-        """Whether a file belongs to the task, or to the tasks of npi."""
-        if file.startswith("<frozen "):  # a module of Python itself
-            return False
-        path = _resolved(file)
-        if path.is_relative_to(_PACKAGE):
-            return path.parent == _PACKAGE / "tasks"
-        return any(path.is_relative_to(place) for place in self.project) or not in_library(path)
+def check_building(task: Task[Any, Any]) -> None:
+    """Raise NotProvable if code that runs in no step could leave behind what the steps of a task can find."""
+    steps, around = Watch.of(task), Watch(task.name, task.env, step=False)
+    around.add_class(task.env)
+    for name in AROUND_RUNS:
+        around.follow(getattr(task, name), name)
+    for name in sorted(around.assigned.keys() & steps.loaded):
+        raise NotProvable(
+            f"{around.assigned[name]} assigns to {name}, a name that a step of {task.name} refers to, where {REMEDY}"
+        )
+    watched = {id(value): what for value, _, what in steps.contents if type(value) is not MappingProxyType}
+    for value, _, what in around.contents:
+        if id(value) in watched:
+            raise NotProvable(
+                f"{what}, and {watched[id(value)]}: what the first leaves there would reach the second, and {REMEDY}; "
+                f"if it is a constant, make it a tuple, a frozenset or a types.MappingProxyType"
+            )
 
 
 def _content(value: Any) -> Iterable[Any]:
     """The parts of a list, a dictionary, a set or a tuple, without calling code of a derived class."""
-    if isinstance(value, dict):
-        return (*dict.keys(value), *dict.values(value))
+    if isinstance(value, dict | MappingProxyType):
+        kind: Any = dict if isinstance(value, dict) else MappingProxyType
+        return (*kind.keys(value), *kind.values(value))
     kinds: tuple[Any, ...] = (list, tuple, bytearray, set, frozenset, deque)
     return next(kind.__iter__(value) for kind in kinds if isinstance(value, kind))
 
@@ -295,37 +362,8 @@ def _unwrapped(function: Any) -> Iterator[FunctionType]:
         function = getattr(function, "__wrapped__", None)
 
 
-def _pure_builtin(value: Any) -> bool:
-    name = getattr(value, "__name__", "")
-    return (name in PURE_BUILTINS or name == "object") and getattr(builtins, name, None) is value
-
-
 class _Plain:
     """An object without anything in C."""
 
 
 _PLAIN_SIZE = _Plain.__basicsize__
-_PACKAGE = Path(__file__).resolve().parents[1]
-_LIBRARIES = [Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "purelib", "platlib")]
-
-
-@functools.cache
-def _resolved(file: str) -> Path:
-    return Path(file).resolve()
-
-
-def in_library(path: Path) -> bool:
-    """Whether a file belongs to Python or to an installed package."""
-    if path.is_relative_to(_PACKAGE):
-        return False
-    return "site-packages" in path.parts or any(path.is_relative_to(library) for library in _LIBRARIES)
-
-
-def _project_of(env: type[Env]) -> list[Path]:
-    """The files of a task that is itself an installed package: its package, or its module."""
-    module = sys.modules.get(env.__module__)
-    file = getattr(module, "__file__", None)
-    if file is None or not in_library(_resolved(file)):
-        return []
-    top = sys.modules.get(env.__module__.partition(".")[0])
-    return [_resolved(place) for place in getattr(top, "__path__", [file])]

@@ -21,8 +21,8 @@ from typing import Any
 from npi.errors import BadInput
 from npi.language.task import Task
 from npi.proof.hidden_state import Watch
+from npi.proof.project import PACKAGE
 
-PACKAGE = Path(__file__).resolve().parents[1]
 # Whoever proves trusts these rooms. Whoever runs a compiled program trusts the first alone.
 PROOF_ROOMS = ("language", "network", "proof")
 RUN_ROOMS = ("language",)
@@ -92,7 +92,7 @@ def _with_imports(names: Iterable[str], watch: Watch) -> set[Path]:
     while pending:
         name = pending.pop()
         module, path = sys.modules.get(name), _file(sys.modules.get(name))
-        if module is None or path is None or path in found or not watch.file_in_project(str(path)):
+        if module is None or path is None or path in found or not watch.project.has_file(str(path)):
             continue
         found.add(path)
         pending.append(name.rpartition(".")[0])

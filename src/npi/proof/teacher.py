@@ -13,6 +13,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field
 from random import Random
+from types import FunctionType, MethodType
 from typing import Any, Never
 
 from npi.errors import NotProvable
@@ -20,7 +21,7 @@ from npi.language.program import ARGS, Call, Decision, Observation, Program, act
 from npi.language.task import Task
 from npi.proof.abstract_env import AbstractEnv, is_plain_number
 from npi.proof.code_rules import REMEDY
-from npi.proof.hidden_state import Watch
+from npi.proof.hidden_state import Watch, check_building
 from npi.proof.oracle import Signal
 
 # Frames of the built-in recursive teachers have fewer than ten decisions. A frame with more than this many is taken for
@@ -55,10 +56,11 @@ class Teacher:
     """
 
     def __init__(self, task: Task[Any, Any], abstract: AbstractEnv):
+        check_building(task)
         self.task, self.abstract = task, abstract
         self.env: Any = abstract.guarded(lambda: abstract.env_class(*abstract.structures))
         # Of the environment's own class, so that a teacher finds no difference; only `observe` is replaced.
-        vars(self.env)["observe"] = self.observe
+        vars(self.env)["observe"] = MethodType(self._observe_method(), self.env)
         self.attributes = dict(vars(self.env))
         self.argument_sizes = task.env.argument_sizes()
         self.watch = Watch(task.name, task.env)
@@ -67,6 +69,15 @@ class Teacher:
         self.given_args: dict[Call, tuple[int, ...]] = {}  # the arguments that a program gives in a call
         self.starts: dict[Call, Position] = {}
         self.roots = [self._identify(program, ()) for program in (task.main, *task.extra_programs)]
+
+    def _observe_method(self) -> FunctionType:
+        """`observe` of this teacher, as a function of the name that the environment's own has."""
+
+        def observe(env: Any) -> Observation:
+            return self.observe()
+
+        observe.__qualname__ = self.task.env.observe.__qualname__
+        return observe
 
     def start(self, call: Call) -> Position:
         """The place at which a call begins."""
@@ -189,7 +200,7 @@ class Teacher:
         if program is act:
             return call
         if program.name not in self.programs:
-            self.watch.add(program.function)
+            self.watch.add_program(program)
         if self.programs.setdefault(program.name, program) is not program:
             raise NotProvable(
                 f"two programs are named {program.name}, and a network cannot tell them apart: use @program once for "
