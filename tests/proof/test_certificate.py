@@ -74,6 +74,8 @@ def test_a_certificate_of_other_weights_or_files_does_not_hold(npi, file, shippe
         ({"assumptions": []}, "assumptions is ["),
         ({"margin": 7.2153 + 0.0009}, "the margin is 7.2"),
         ({"guaranteed": {}}, "the guaranteed margins of the programs differ"),
+        ({"program": "0"}, "the proof table differs"),
+        ({"rounding": 1e9}, "the largest bound on rounding errors is 3.4"),
     ],
     ids=str,
 )
@@ -81,6 +83,13 @@ def test_a_certificate_of_another_proof_does_not_hold(proof, changes, difference
     differences = replace(proof.certificate, **changes).differences(proof.certificate)
     assert len(differences) == 1
     assert differences[0].startswith(difference)
+
+
+def test_what_a_certificate_says_of_rounding_allows_nothing(proof):
+    wide = replace(
+        proof.certificate, rounding=1e9, margin=123456.0, guaranteed={**proof.certificate.guaranteed, "RESET": 9e9}
+    )
+    assert len(wide.differences(proof.certificate)) == 3
 
 
 def test_margins_may_differ_by_their_rounding_and_versions_at_will(proof):
@@ -99,6 +108,29 @@ def test_every_edit_of_a_certificate_is_noticed(file):
         file.write_text(json.dumps(document | {"proof_table": table}))
         with pytest.raises(BadInput, match=r"was edited|holds no certificate"):
             load_certificate(file)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"files": None},
+        {"files": ["a"]},
+        {"files": {"a": 1}},
+        {"guaranteed": None},
+        {"guaranteed": {"RESET": "7"}},
+        {"rounding": "0"},
+        {"rounding": 1e999},
+        {"assumptions": {}},
+        {"histories": 27860.0},
+        {"task": None},
+    ],
+    ids=str,
+)
+def test_a_field_of_another_type_is_refused(file, changes):
+    content = json.loads(file.read_text())
+    file.write_text(json.dumps(content | changes).replace("Infinity", "1e999"))
+    with pytest.raises(BadInput, match=f"holds no certificate: {next(iter(changes))} has a value of another type"):
+        load_certificate(file)
 
 
 def test_another_proof_table_is_noticed(proof, file):

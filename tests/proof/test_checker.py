@@ -121,6 +121,8 @@ def test_every_fault_planted_in_a_table_is_found(explore, document, name, fault)
         (lambda t: t["calls"][0][1].pop(), "is no call"),
         (lambda t: t["calls"][0].__setitem__(0, 7), "is no call"),
         (lambda t: t["decisions"][-1].__setitem__(0, None), "is no call"),
+        (lambda t: t["calls"].append(t["calls"][0]), "a call is listed twice"),
+        (lambda t: t["summaries"].append(t["summaries"][0]), "a call is listed twice"),
     ],
 )
 def test_a_malformed_table_is_refused(document, change, message):
@@ -192,7 +194,7 @@ def test_the_checker_is_short_and_needs_neither_torch_nor_the_search():
         "print(*sorted(name for name in loaded if not name.startswith(rooms) or name.startswith('npi.proof.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    trusted = "abstract_env checker code_rules hidden_state histories lazy_graph lazy_tape oracle teacher"
+    trusted = "abstract_env checker code_rules hidden_state histories lazy_graph lazy_tape oracle project teacher"
     found = [name for name in done.stdout.split() if name.startswith("npi.proof.")]
     assert found == [f"npi.proof.{name}" for name in trusted.split()]
     assert "torch" not in done.stdout.split()

@@ -492,6 +492,23 @@ def test_what_a_network_could_not_tell_apart_is_refused(task, parts, message):
         ("1 / 0", r"fails in tapes \(.*tidy.py:\d+\): ZeroDivisionError"),
     ],
 )
+@pytest.mark.parametrize("made", ["[lights]", "{'a': lights}", "0", "SHELF"])
+def test_what_is_no_tape_of_its_own_is_refused_with_a_remedy(task, tmp_path, made):
+    task()
+    file = tmp_path / "tidy.py"
+    file.write_text(file.read_text().replace("self.lights = lights", f"self.lights = lights; self.more = {made}"))
+    with pytest.raises(
+        NotProvable, match=r"keeps more = .*Tapes may be in attributes of their own and in tuples; constants"
+    ):
+        find_reachable(load_task_file(f"{file}:task"))
+
+
+def test_long_runs_are_followed_for_a_while(task):
+    """A task whose smallest problems take longer than a proof follows them."""
+    reachable = find_reachable(task(sample="lambda rng, size: [1] * 8_000"))
+    assert reachable.problems > 500
+
+
 def test_kinds_that_are_no_tuple_are_refused(task, returned, message, tmp_path):
     task()
     file = tmp_path / "tidy.py"
@@ -546,6 +563,19 @@ def test_code_that_changed_after_it_was_imported_has_no_hash(task, tmp_path):
     task(deep="shelf.observe().light")  # writes the file anew
     with pytest.raises(BadInput, match=r"tidy\.py has changed since tidy was imported from it: start again"):
         hash_files(loaded)
+
+
+def test_constants_are_hashed_wherever_they_come_from(task, tmp_path):
+    """A table that the file of a task reads from another file, for example."""
+    rules = tmp_path / "rules.json"
+    prelude = f"import json\nfrom pathlib import Path\nRULES = json.loads(Path({str(rules)!r}).read_text())"
+    hashes = []
+    for content in ('{"when": [1, 2]}', '{"when": [1, 2]}', '{"when": [1, 3]}'):
+        rules.write_text(content)
+        hashes.append(hash_files(task(prelude=prelude, deep="RULES['when'][1] > 20")))
+    assert hashes[0] == hashes[1]
+    changed = {name for name in hashes[0] if hashes[0][name] != hashes[2][name]}
+    assert changed == {"constants that the code refers to"}
 
 
 def test_every_file_with_code_that_runs_is_hashed(tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ class _Recorder:
             self.observation = self.env.observe()
             return
         if len(self.open) >= self.limits.depth:
-            raise Runaway(self.trace(f"depth limit of {self.limits.depth:,} calls reached"))
+            raise self.runaway(f"depth limit of {self.limits.depth:,} calls reached")
         steps: list[Step] = []
         self.frames.append((call, steps))
         self.open.append(steps)
@@ -58,12 +58,13 @@ class _Recorder:
         self.open[-1].append(Step(self.observation, decision))
         self.steps += 1
         if self.steps > self.limits.steps:
-            raise Runaway(self.trace(f"step limit of {self.limits.steps:,} reached"))
+            raise self.runaway(f"step limit of {self.limits.steps:,} reached")
 
-    def trace(self, runaway: str) -> Trace:
-        partial = Trace.of([Frame(call, tuple(steps)) for call, steps in self.frames])
-        partial.runaway = runaway
-        return partial
+    def runaway(self, limit: str) -> Runaway:
+        frames = [Frame(call, tuple(steps)) for call, steps in self.frames]
+        trace = Trace.of(frames)
+        trace.runaway = limit
+        return Runaway(trace, frames)
 
 
 class _Counter:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from npi.language.program import ACT, Call, Decision, Frame, Step
@@ -59,8 +59,8 @@ def steps_in_order(frames: Iterable[Frame]) -> Iterator[tuple[Frame, Step]]:
 
 
 class Runaway(Exception):
-    """A run reached a limit; `trace` holds its decisions until then."""
+    """A run reached a limit; `trace` holds its decisions until then, and `frames` the frames of a recording."""
 
-    def __init__(self, trace: Trace):
+    def __init__(self, trace: Trace, frames: Sequence[Frame] = ()):
         super().__init__(f"{trace.call.program} did not return: {trace.runaway}")
-        self.trace = trace
+        self.trace, self.frames = trace, frames

@@ -266,7 +266,10 @@ class AbstractEnv:
                     f"use a plain tuple of tapes"
                 )
             if not all(any(part is structure for structure in self.structures) for part in _parts(value)):
-                raise NotProvable(f"{name} keeps {attribute} beside its tapes, where {REMEDY}")
+                remedy = "tapes may be in attributes of their own and in tuples, constants in the class or its module"
+                raise NotProvable(
+                    f"{name} keeps {attribute} = {_text(value)} beside its tapes, where {REMEDY}; {remedy}"
+                )
 
     def concrete_structures(self, env: Any) -> list[Any] | None:
         """The tapes and graphs of a concrete environment, in the order of the declared kinds.
@@ -311,7 +314,7 @@ def _text(value: Any) -> str:
     """A value as a message shows it, even if it cannot show itself."""
     try:
         return repr(value)
-    except Exception:
+    except (Exception, Signal):
         return f"a {type(value).__name__} without a text"
 
 

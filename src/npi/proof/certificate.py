@@ -10,13 +10,14 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import platform
 import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Never
+from typing import TYPE_CHECKING, Any, Never, get_args, get_origin, get_type_hints
 
 from npi import __version__
 from npi.errors import BadInput
@@ -82,20 +83,23 @@ class Certificate:
     def differences(self, other: Certificate) -> list[str]:
         """How a certificate of the repeated proof differs from this one, in words; empty if the proof still holds.
 
-        Versions and the number of sampled problems may differ, and margins by their rounding.
+        Versions and the number of sampled problems may differ, and margins by their rounding. How much that is comes
+        from the repeated proof alone: what a file says of itself allows nothing.
         """
         found = []
         for name, message in (("weights", "the weights differ"), ("config", "the model's configuration differs")):
             if getattr(self, name) != getattr(other, name):
                 found.append(message)
         found += file_differences(self.files, other.files)
-        if self.table != other.table:
+        if (self.table, self.program) != (other.table, other.program):
             found.append("the proof table differs")
         for name in ("task", "teacher", "histories", "calls", "margin_needed", "assumptions"):
             expected, actual = getattr(self, name), getattr(other, name)
             if expected != actual:
                 found.append(f"{name} is {actual}, not {expected}")
-        allowed = 2 * (self.rounding + other.rounding)
+        allowed = 4 * other.rounding
+        if not abs(self.rounding - other.rounding) <= allowed:
+            found.append(f"the largest bound on rounding errors is {other.rounding!r}, not {self.rounding!r}")
         if not abs(self.margin - other.margin) <= allowed:
             found.append(f"the margin is {other.margin!r}, not {self.margin!r}")
         if self.guaranteed.keys() != other.guaranteed.keys() or not all(
@@ -197,10 +201,23 @@ def read_certificate(read: Any, where: str) -> Certificate:
         faults = (("lacks", names - read.keys()), ("has the unknown fields", read.keys() - names))
         text = "; ".join(f"it {fault} {', '.join(sorted(map(str, found)))}" for fault, found in faults if found)
         raise BadInput(f"{where} holds no certificate: {text}")
+    hints = get_type_hints(Certificate)
+    if wrong := [name for name, value in read.items() if not _has_type(value, hints[name])]:
+        raise BadInput(f"{where} holds no certificate: {', '.join(wrong)} has a value of another type")
     certificate = Certificate(**read)
     if certificate.digest != digest:
         raise BadInput(f"{where} was edited: its fields do not have the digest that it gives. Prove the task again")
     return certificate
+
+
+def _has_type(value: Any, kind: Any) -> bool:
+    """Whether a value read from JSON is of the type of a field. Numbers must be finite."""
+    parts = get_args(kind)
+    if get_origin(kind) is dict:
+        return isinstance(value, dict) and all(_has_type(one, parts[1]) for one in value.values())
+    if get_origin(kind) is list:
+        return isinstance(value, list) and all(_has_type(one, parts[0]) for one in value)
+    return type(value) is kind and (kind is not float or math.isfinite(value))
 
 
 def _no_number(text: str) -> Never:

@@ -38,7 +38,7 @@ Node: TypeAlias = dict[tuple[int, ...], tuple[Decision, int]]  # from an observa
 class ProofTable:
     """A proof table, read from the JSON document of a certificate.
 
-    nodes      the histories with the same future; the next node after each is one before it, so there are no cycles
+    nodes      the histories with the same future; the next node is one before it, so there are no cycles
     entries    the node at which each call begins
     summaries  for each call and abstract state, the abstract states in which it may return
     shown      every observation that the environment showed in the walks, as the environment makes it
@@ -66,6 +66,8 @@ class ProofTable:
                 (calls[call], states[entry]): [states[state] for state in _numbers(exits)]
                 for call, entry, exits in document["summaries"]
             }
+            if len(self.entries) < len(document["calls"]) or len(self.summaries) < len(document["summaries"]):
+                raise ValueError("a call is listed twice")
             for number, (node, rows) in enumerate(zip(self.nodes, document["nodes"], strict=True)):
                 if len(node) != len(rows):
                     raise ValueError(f"node {number} decides twice after an observation")
@@ -82,8 +84,7 @@ class ProofTable:
         return Histories.of(self.entries, outcomes.__getitem__)
 
 
-class _NotClosed(Exception):
-    """A fault of a table, as text."""
+class _NotClosed(Exception): ...
 
 
 def check_table(task: Task[Any, Any], document: Mapping[str, Any], abstract: AbstractEnv | None = None) -> ProofTable:
@@ -182,9 +183,9 @@ def _numbers(values: Any) -> tuple[int, ...]:
 
 
 def _call(name: str, args: Any) -> Call:
-    if len(args) != ARGS or type(name) is not str:
-        raise ValueError(f"{name!r} with the arguments {args!r} is no call")
-    return Call(name, _numbers(args))
+    if len(args) == ARGS and type(name) is str:
+        return Call(name, _numbers(args))
+    raise ValueError(f"{name!r} with the arguments {args!r} is no call")
 
 
 def _part(kind: TapeKind | GraphKind, values: Any) -> AbstractTape | AbstractGraph:

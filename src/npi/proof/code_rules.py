@@ -105,7 +105,7 @@ def assignments(function: FunctionType) -> Iterator[tuple[str, str]]:
         ):
             yield name, "%s, which outlives it"
         if operation in ("STORE_ATTR", "DELETE_ATTR") and (own is None or _local(before) != own):
-            yield name, "the attribute %s"
+            yield name, "the attribute %s, as only __init__ may"
         before = instruction
 
 

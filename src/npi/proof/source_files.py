@@ -13,9 +13,11 @@ import importlib.util
 import marshal
 import os
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator
+from enum import Enum
 from pathlib import Path
-from types import CodeType, ModuleType
+from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
 from npi.errors import BadInput
@@ -32,7 +34,8 @@ def hash_files(task: Task[Any, Any], rooms: Iterable[str] = PROOF_ROOMS) -> dict
     """SHA-256 of each file that a task and some rooms consist of.
 
     A file of npi is named by its place in the package, another by its place beside the task's own file. Code that is in
-    no file, such as what a person typed, is named by its function.
+    no file, such as what a person typed, is named by its function. All constants that the code refers to have one hash:
+    the file of the task may have read them from another.
     """
     own = _file(sys.modules.get(task.env.__module__))
     folder = own.parent if own else Path.cwd()
@@ -50,7 +53,29 @@ def hash_files(task: Task[Any, Any], rooms: Iterable[str] = PROOF_ROOMS) -> dict
         _check_current(path, loaded)
     modules = [task.env.__module__, *(program.function.__module__ for program in (task.main, *task.extra_programs))]
     files |= {*codes, *_with_imports(modules, watch)}
-    return {_name(path, folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files)} | typed
+    hashes = {_name(path, folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files)}
+    return hashes | typed | {"constants that the code refers to": _hash_constants(watch)}
+
+
+def _hash_constants(watch: Watch) -> str:
+    """The hash of all plain values that the code of a task refers to, wherever they were read or computed."""
+    texts = {f"{what}: {text}" for _, _, value, what in watch.bound if (text := _plain_text(value)) is not None}
+    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
+
+
+def _plain_text(value: Any) -> str | None:
+    """A value as text that is the same in every process; None if it has parts that are not plain data."""
+    if isinstance(value, Enum) or value is None or type(value) in (int, float, complex, bool, str, bytes, range):
+        return repr(value)
+    if not isinstance(value, list | tuple | set | frozenset | dict | deque | bytearray | MappingProxyType):
+        return None
+    pairs = isinstance(value, dict | MappingProxyType)
+    parts = [_plain_text(part) for part in (value.items() if pairs else value)]
+    if None in parts:
+        return None
+    if isinstance(value, set | frozenset):
+        parts.sort(key=str)
+    return f"{type(value).__name__}({', '.join(map(str, parts))})"
 
 
 def task_files(hashes: dict[str, str]) -> dict[str, str]:
