@@ -315,7 +315,7 @@ def _text(value: Any) -> str:
     try:
         return repr(value)
     except (Exception, Signal):
-        return f"a {type(value).__name__} without a text"
+        return f"a {type(value).__name__}"
 
 
 def _form_text(shown: Observation, form: Sequence[type]) -> str:
