@@ -11,6 +11,8 @@ import pytest
 
 from npi.errors import BadInput, NotProvable
 from npi.language.task_file import load_task_file
+from npi.language.trace import Limits
+from npi.proof import concrete
 from npi.proof.reachable import find_reachable
 from npi.proof.source_files import hash_files
 
@@ -494,9 +496,10 @@ def test_what_is_no_tape_of_its_own_is_refused_with_a_remedy(task, tmp_path, mad
         find_reachable(load_task_file(f"{file}:task"))
 
 
-def test_long_runs_are_followed_for_a_while(task):
+def test_long_runs_are_followed_for_a_while(task, monkeypatch):
     """A task whose smallest problems take longer than a proof follows them."""
-    reachable = find_reachable(task(sample="lambda rng, size: [1] * 8_000"))
+    monkeypatch.setattr(concrete, "LONGEST_RUN", Limits(steps=100, depth=10_000))
+    reachable = find_reachable(task(sample="lambda rng, size: [1] * 40"))
     assert reachable.problems > 500
 
 

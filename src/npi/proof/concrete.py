@@ -33,7 +33,7 @@ SAMPLED_PROBLEMS = 500  # at least; corner cases of the sampled sizes come in ad
 DECLARED_LENGTH = 5  # cells of a tape, or vertices of a graph, in declared problems at most
 DECLARED_PROBLEMS = 60  # of each length; if there are no more, all of them
 LONG_LENGTH, LONG_PROBLEMS = 40, 2  # of a few longer ones, which show what depends on the size or depth of a run
-LONGEST_RUN = Limits(steps=20_000, depth=10_000)  # 500 such runs take about half a minute
+LONGEST_RUN = Limits(steps=10_000, depth=10_000)  # 500 such runs take about a quarter of a minute
 SMALLEST_SIZES = 6  # of the task's sizes: longer problems show few new histories and take much longer
 MAX_PROBLEM_TEXT = 80  # characters of a problem that a message shows
 
