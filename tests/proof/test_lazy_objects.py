@@ -129,6 +129,9 @@ def test_a_head_that_a_tape_does_not_have_is_an_error(method, args, head):
         for tape in spans:
             with pytest.raises(IndexError, match="there is no head"):
                 getattr(tape, method)(*given)
+            if method == "move":
+                with pytest.raises(IndexError, match="there is no head"):
+                    tape.move(7, head)
 
 
 @pytest.mark.parametrize("head", [True, 1.0, np.int64(1)])

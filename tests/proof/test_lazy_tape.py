@@ -182,3 +182,40 @@ def test_a_lazy_tape_has_the_methods_of_a_tape_alone():
     tape.move(LEFT)
     tape.move(7)
     assert tape.at_start()
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (
+            TapeKind(symbols=2, heads=2),
+            [
+                AbstractTape((None,), (False, False), (0, 0), "end"),
+                AbstractTape((None, None), (False, False, True), (0, 0), "end"),
+            ],
+        ),
+        (
+            TapeKind(symbols=2, heads=2, far=(1,)),
+            [
+                AbstractTape((None,), (False, False), (0, 0), "end"),
+                AbstractTape((None, None), (False, True, False), (0, 1), "end"),
+            ],
+        ),
+        (
+            TapeKind(symbols=3, beyond=1),
+            [AbstractTape((symbol,), (False, False), (0,), "given") for symbol in (0, 2)],
+        ),
+        (TapeKind(symbols=3, beyond=1, given=False), [AbstractTape((1,), (False, False), (0,), "beyond")]),
+    ],
+)
+def test_an_abstract_tape_starts_with_nothing_that_no_problem_has(kind, expected):
+    assert list(all_outcomes(lambda oracle: LazyTape.abstract_start(kind, oracle, {}, 0))) == expected
+
+
+def test_writing_forgets_comparisons_with_the_cell_alone():
+    facts = ((0, 2, True), (1, 2, False), (2, 0, False))
+    state = AbstractTape((0, 0, 0), (False,) * 4, (0, 1, 2), "end", facts)
+    for place in range(3):
+        tape = LazyTape(TapeKind(symbols=2, heads=3), Oracle(), state)
+        tape.write(1, place)
+        assert tape.abstract_state().greater == tuple(fact for fact in facts if place not in fact[:2])
