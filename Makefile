@@ -14,7 +14,7 @@ INSTALL = $(BIN)/pip install --quiet --constraint $(LOCK)
 PARALLEL = --numprocesses auto --dist worksteal
 CERTIFICATES = src/npi/network/pretrained/default
 
-.PHONY: demo test test-all lint docs bench verify certificates quick dist lock clean
+.PHONY: demo test test-all lint docs bench mutation verify certificates quick dist lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/npi demo
@@ -33,6 +33,10 @@ docs: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed
 	$(BIN)/npi bench
+
+# change the trusted code in many small ways: do the tests notice? Two hours of two cores; can be interrupted and resumed
+mutation: $(VENV)/.installed-dev
+	$(BIN)/python tests/mutation.py
 
 # prove the shipped model again and compare with its certificates
 verify: $(VENV)/.installed
