@@ -392,7 +392,7 @@ class Node:
 def build(problem):
     global LAST
     node = Node()
-    node.child = random.random()
+    node.child = node.lights = random.random()  # `lights` is an attribute of the environment, too
     LAST = SEEN[tuple(problem)] = [LIT[bool(light)] for light in problem]
 """
     reachable = find_reachable(task(prelude=prelude, of="build(problem)", deep="LIT[False]"))

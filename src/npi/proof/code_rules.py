@@ -6,7 +6,7 @@ guarantee this. These rules refuse what could break it and has no other use in a
 attributes or globals, names with two underscores, and built-in functions that look at or change what they should not.
 
 Other code of a task, such as `of`, which builds a problem, may do nearly anything, but must leave nothing behind that a
-step could find: building.py compares what it assigns to with what steps refer to.
+step could find: hidden_state.py compares what it assigns to with what steps refer to.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ staticmethod str sum super tuple zip Ellipsis NotImplemented __name__ __debug__ 
 """.split()  # noqa: SIM905  # as a literal, the words would be hard to read
 LIMITS = (RecursionError, MemoryError)  # errors that depend on how much room a run has, and not on what it does
 # By which other code reaches what no name shows.
-REFUSED_IN_BUILDING = ("setattr", "delattr", "globals", "vars", "exec")
+REFUSED_AROUND_RUNS = ("setattr", "delattr", "globals", "vars", "exec")
 # Modules of Python whose functions and classes keep no state of their own, and the exceptions among these.
 PURE_MODULES = """
 __future__ abc bisect cmath collections collections.abc dataclasses enum fractions functools itertools math numbers
@@ -80,11 +80,11 @@ def check_step_code(function: FunctionType) -> None:
             raise NotProvable(f"{where} uses {text}, by which code can keep state, where {REMEDY}")
 
 
-def check_building_code(function: FunctionType) -> None:
+def check_code_around_runs(function: FunctionType) -> None:
     """Raise NotProvable if the code of a function that runs in no step reaches things by names that nobody sees."""
     for instruction in instructions(function.__code__):
         name, operation = instruction.argval, instruction.opname
-        if (operation in GLOBAL_LOADS and name in REFUSED_IN_BUILDING and name not in function.__globals__) or (
+        if (operation in GLOBAL_LOADS and name in REFUSED_AROUND_RUNS and name not in function.__globals__) or (
             # `register` of an abstract class changes what `isinstance` says.
             operation in ATTRIBUTE_LOADS
             and (name == "register" or (DUNDER.fullmatch(name) and name not in PLAIN_DUNDERS))

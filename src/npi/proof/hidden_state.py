@@ -40,7 +40,7 @@ from npi.proof.code_rules import (
     REFUSED_MODULES,
     REMEDY,
     assignments,
-    check_building_code,
+    check_code_around_runs,
     check_step_code,
     in_modules,
     instructions,
@@ -119,7 +119,7 @@ class Watch:
         if self.step:
             check_step_code(function)
         else:
-            check_building_code(function)
+            check_code_around_runs(function)
             for name, _ in assignments(function):
                 self.assigned.setdefault(name, f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})")
         names = {*names_used(code)}
@@ -327,13 +327,16 @@ class Watch:
         self.unseen[f"{what} ({kind})"] = None
 
 
-def check_building(task: Task[Any, Any]) -> None:
-    """Raise NotProvable if code that runs in no step could leave behind what the steps of a task can find."""
+def check_around_runs(task: Task[Any, Any], attributes: Iterable[str]) -> None:
+    """Raise NotProvable if code that runs in no step could leave behind what the steps of a task can find.
+
+    `attributes` are those of the environment: every problem has new ones, so nothing outlives it there.
+    """
     steps, around = Watch.of(task), Watch(task.name, task.env, step=False)
     around.add_class(task.env)
     for name in AROUND_RUNS:
         around.follow(getattr(task, name), name)
-    for name in sorted(around.assigned.keys() & steps.loaded):
+    for name in sorted((around.assigned.keys() & steps.loaded).difference(attributes)):
         raise NotProvable(
             f"{around.assigned[name]} assigns to {name}, a name that a step of {task.name} refers to, where {REMEDY}"
         )

@@ -21,7 +21,7 @@ from npi.language.program import ARGS, Call, Decision, Observation, Program, act
 from npi.language.task import Task
 from npi.proof.abstract_env import AbstractEnv, is_plain_number
 from npi.proof.code_rules import REMEDY
-from npi.proof.hidden_state import Watch, check_building
+from npi.proof.hidden_state import Watch, check_around_runs
 from npi.proof.oracle import Signal
 
 # Frames of the built-in recursive teachers have fewer than ten decisions. A frame with more than this many is taken for
@@ -56,7 +56,7 @@ class Teacher:
     """
 
     def __init__(self, task: Task[Any, Any], abstract: AbstractEnv):
-        check_building(task)
+        check_around_runs(task, abstract.attributes)
         self.task, self.abstract = task, abstract
         self.env: Any = abstract.guarded(lambda: abstract.env_class(*abstract.structures))
         # Of the environment's own class, so that a teacher finds no difference; only `observe` is replaced.
