@@ -219,3 +219,25 @@ def test_writing_forgets_comparisons_with_the_cell_alone():
         tape = LazyTape(TapeKind(symbols=2, heads=3), Oracle(), state)
         tape.write(1, place)
         assert tape.abstract_state().greater == tuple(fact for fact in facts if place not in fact[:2])
+
+
+def test_pop_puts_heads_on_cells_and_into_gaps_and_nowhere_else():
+    kind = TapeKind(symbols=None, heads=2)
+    state = AbstractTape((None, None), (False, False, True), (0, 0), "end", spans=1)
+
+    def pop(oracle):
+        tape = LazyTape(kind, oracle, state)
+        tape.pop(0, 1)
+        return tape.abstract_state()
+
+    found = [(len(after.cells), after.gaps, after.heads) for after in all_outcomes(pop)]
+    two, three, four = (False, False, True), (False, False, True, True), (False, False, True, True, True)
+    assert found == [
+        (2, two, (0, 0)),
+        (2, two, (0, 1)),
+        (3, three, (0, 2)),
+        (2, two, (1, 1)),
+        (3, three, (1, 2)),
+        (3, three, (2, 2)),
+        (4, four, (2, 3)),
+    ]
