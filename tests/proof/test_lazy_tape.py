@@ -241,3 +241,47 @@ def test_pop_puts_heads_on_cells_and_into_gaps_and_nowhere_else():
         (3, three, (2, 2)),
         (4, four, (2, 3)),
     ]
+
+
+def after(kind, state, method, *args):
+    """Every abstract tape that a method may lead to, with its answer."""
+
+    def run(oracle):
+        tape = LazyTape(kind, oracle, state)
+        return getattr(tape, method)(*args), tape.abstract_state()
+
+    return list(all_outcomes(run))
+
+
+def test_a_head_that_moves_into_a_gap_is_next_to_where_it_was():
+    kind = TapeKind(symbols=2)
+    gap = AbstractTape((None, 1), (False, True, False), (1,), "end")
+    assert after(kind, gap, "move", LEFT) == [
+        (None, AbstractTape((None, 1), (False, False, False), (0,), "end")),
+        (None, AbstractTape((None, None, 1), (False, True, False, False), (1,), "end")),
+    ]
+    assert after(kind, gap._replace(heads=(0,)), "move", RIGHT) == [
+        (None, AbstractTape((None, 1), (False, False, False), (1,), "end")),
+        (None, AbstractTape((None, None, 1), (False, False, True, False), (1,), "end")),
+    ]
+
+
+def test_an_endless_tape_goes_on_with_the_problem_and_then_with_the_symbol_beyond():
+    kind = TapeKind(symbols=3, beyond=2)
+    given = AbstractTape((0,), (False, False), (0,), "given")
+    ended = AbstractTape((0, 2), (False,) * 3, (1,), "beyond")
+    assert after(kind, given, "move", RIGHT) == [
+        (None, AbstractTape((0, 0), (False,) * 3, (1,), "given")),
+        (None, AbstractTape((0, 1), (False,) * 3, (1,), "given")),
+        (None, ended),
+    ]
+    assert after(kind, ended, "move", RIGHT) == [(None, AbstractTape((0, 2, 2), (False,) * 4, (2,), "beyond"))]
+
+
+def test_an_endless_tape_has_no_last_cell():
+    kind = TapeKind(symbols=3, beyond=2)
+    given = AbstractTape((0,), (False, True), (0,), "given")
+    assert after(kind, given, "at_last") == [(False, given)]
+    for head in (-1, 1):
+        with pytest.raises(IndexError, match="there is no head"):
+            after(kind, given, "at_last", head)
