@@ -285,3 +285,17 @@ def test_an_endless_tape_has_no_last_cell():
     for head in (-1, 1):
         with pytest.raises(IndexError, match="there is no head"):
             after(kind, given, "at_last", head)
+
+
+@pytest.mark.parametrize(
+    ("gaps", "remembered"),
+    [
+        ((False, True, False, False), AbstractTape((1,), (False, True), (0,), "end")),
+        ((True, False, False, False), AbstractTape((1, 2), (True, False, True), (0,), "end")),
+        ((False, False, True, False), AbstractTape((1, 2), (False, False, True), (0,), "end")),
+    ],
+)
+def test_a_gap_ends_what_is_near_a_head(gaps, remembered):
+    kind = TapeKind(symbols=5, symbol_radius=1)
+    tape = LazyTape(kind, Oracle(), AbstractTape((1, 2, 3), gaps, (0,), "end"))
+    assert tape.abstract_remembered() == remembered
