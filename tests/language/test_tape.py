@@ -1,3 +1,4 @@
+import re
 from enum import IntEnum
 
 import numpy as np
@@ -82,3 +83,100 @@ def test_what_no_tape_can_hold_is_refused():
 def test_beyond_is_a_plain_integer(blank):
     kind = TapeKind(symbols=3, beyond=blank)
     assert (type(kind.beyond), kind.beyond) == (int, 2)
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"symbols": 0}, "symbols is 0, but must be a whole number of at least 1"),
+        ({"symbols": True}, "symbols is True, but must be a whole number"),
+        ({"symbols": 2.0}, "symbols is 2.0, but must be a whole number"),
+        ({"symbols": 2, "heads": 0}, "heads is 0, but must be a whole number of at least 1"),
+        ({"symbols": 2, "symbol_radius": -1}, "symbol_radius is -1, but must be a whole number of at least 0"),
+        ({"symbols": 2, "cell_radius": -1}, "cell_radius is -1, but must be a whole number of at least 0"),
+        ({"symbols": 2, "home": "up"}, "home is 'up', but must be 'left' or 'right'"),
+        (
+            {"symbols": 2, "heads": 2, "far": (1, 2, -1)},
+            r"far names the heads \[2, -1\], but the tape has heads 0 to 1",
+        ),
+        ({"symbols": 2, "far": (0,), "beyond": 1}, "leave out far or beyond"),
+        ({"symbols": 2, "beyond": 2}, r"beyond is 2, but must be a symbol of the tape; it has 0\.\.1"),
+        ({"symbols": 2, "beyond": -1}, "beyond is -1, but must be a symbol"),
+        ({"symbols": None, "beyond": 0}, "beyond is 0, but must be a symbol of the tape; it has none"),
+        ({"symbols": 1, "beyond": 0}, "beyond is the only symbol: add one, or declare given=False"),
+    ],
+)
+def test_a_kind_that_makes_no_sense_is_refused(declared, message):
+    with pytest.raises(ValueError, match=message):
+        TapeKind(**declared)
+
+
+def test_kinds_that_make_sense():
+    assert TapeKind(symbols=1) == TapeKind(symbols=1, heads=1, given=True, symbol_radius=0, cell_radius=1)
+    assert TapeKind(symbols=1, beyond=0, given=False).tape([]).contents() == [0]
+    assert TapeKind(symbols=None, heads=2, far=(0, 1), cell_radius=0).tape([3, 1]).at_last(1)
+    with pytest.raises(ValueError, match=r"symbol 2 is outside 0\.\.1, the symbols of this tape"):
+        TapeKind(symbols=2).tape([0, 2])
+    with pytest.raises(ValueError, match=r"symbol -1 is outside 0\.\.1"):
+        TapeKind(symbols=2).tape([-1])
+
+
+def test_symbols_are_plain_integers_and_head_0_is_meant_if_none_is_named():
+    tape = TapeKind(symbols=2, heads=2).tape([True, np.int64(1)])
+    tape.move(RIGHT, 1)
+    assert [type(tape.read(head)) for head in (0, 1)] == [int, int]
+    assert (tape.at_start(), tape.at_last()) == (True, False)
+    tape.write(0)
+    assert tape.contents() == [0, 1]
+
+
+class AlwaysGreater(int):
+    """A number that says that it is greater than any other, and than itself."""
+
+    def __gt__(self, other: object) -> bool:
+        return True
+
+
+def test_no_value_is_greater_than_itself():
+    tape = TapeKind(symbols=None, heads=2).tape([AlwaysGreater(1), 0])
+    assert not tape.greater(0, 1)
+    tape.move(RIGHT, 1)
+    assert tape.greater(0, 1)
+
+
+ODD = [AlwaysGreater(1), AlwaysGreater(2)]
+
+
+@pytest.mark.parametrize(
+    ("declared", "built", "cells", "fault"),
+    [
+        ({}, {}, [0, 1], ""),
+        ({"far": (1,)}, {"far": (1,)}, [0, 1, 1], ""),
+        ({"home": "right"}, {"home": "right"}, [0, 1], ""),
+        ({"symbols": None}, {"symbols": None}, [5, 3, 3], ""),
+        ({"beyond": 1, "given": True}, {"beyond": 1}, [0, 0], ""),
+        ({"beyond": 1, "given": False}, {"beyond": 1}, [1, 1], ""),
+        ({}, {"symbols": 3}, [0], "has symbols=3 and beyond=None, declared are symbols=2 and beyond=None"),
+        ({}, {"beyond": 1}, [0], "has symbols=2 and beyond=1, declared are symbols=2 and beyond=None"),
+        ({"home": "right"}, {}, [0, 1], "starts at the other end, declared is home='right'"),
+        ({}, {"home": "right"}, [0, 1], "starts at the other end, declared is home='left'"),
+        ({"far": (1,)}, {}, [0, 1, 1], r"has its heads at \[0, 0\], counted from its home end, declared is \[0, 2\]"),
+        ({}, {"far": (0,)}, [0, 1], r"has its heads at \[1, 0\], counted from its home end, declared is \[0, 0\]"),
+        ({"symbols": None}, {"symbols": None}, [0] * 7 + ODD, "has values of which each is greater than the other"),
+        ({"symbols": None}, {"symbols": None}, [0] * 8 + ODD, ""),  # only the first eight are compared
+        ({"beyond": 1, "given": False}, {"beyond": 1}, [1, 0], "has cells that are given by the problem"),
+        ({"beyond": 1}, {"beyond": 1}, [0, 1], "has the symbol 1 among the given cells"),
+    ],
+)
+def test_a_tape_that_does_not_start_as_declared_is_noticed(declared, built, cells, fault):
+    kind = TapeKind(**{"symbols": 2, "heads": 2} | declared)
+    tape = TapeKind(**{"symbols": 2, "heads": 2} | built).tape(cells)
+    assert re.match(fault + ("" if fault else "$"), tape.start_fault(kind))
+
+
+def test_a_tape_that_was_used_is_noticed():
+    kind = TapeKind(symbols=2, heads=2)
+    for use in (lambda tape: tape.move(RIGHT), lambda tape: tape.move(RIGHT, 1), lambda tape: tape.push(0, 1)):
+        tape = kind.tape([0, 1])
+        use(tape)
+        assert "has its heads at" in tape.start_fault(kind)
