@@ -71,7 +71,7 @@ TARGETS = {
     "language/graph.py": ["language/test_graph.py", *GRAPHS, *RULES],
     "proof/lazy_tape.py": [*TAPES[:2], *EXPLORED[:3], TAPES[2], EXPLORED[3]],
     "proof/lazy_graph.py": [*GRAPHS, *EXPLORED],
-    "proof/oracle.py": [*TAPES[:2], *GRAPHS, *RULES],
+    "proof/oracle.py": ["proof/test_oracle.py", *TAPES[:2], *GRAPHS, *RULES],
     "proof/explore.py": ["proof/test_checker.py", *RULES, *EXPLORED],
     "proof/checker.py": ["proof/test_checker.py"],
     "proof/compare.py": COMPARISON,
