@@ -108,7 +108,6 @@ class Oracle:
         """Move on to the next combination; False if all were tried."""
         if self.position < self.repeated:
             self.refuse(INCONSISTENT)
-        del self.choices[self.position :], self.options[self.position :]
         self.position = 0
         while self.choices and self.choices[-1] + 1 == self.options[-1]:
             self.choices.pop()
