@@ -27,7 +27,7 @@ import sys
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -331,17 +331,18 @@ def seconds_without_change(file: str) -> float:
 class Kept:
     """What was found for the mutants of one file, on disk.
 
-    What killed a mutant is kept until the file changes; survivors are tried again when its tests change, too.
+    All is kept until the file changes. When its tests change, survivors that nobody has explained are tried again.
     """
 
-    def __init__(self, file: str, fresh: bool):
+    def __init__(self, file: str, explained: Container[str], fresh: bool):
         self.path = KEPT / (file.replace("/", ".") + ".json")
         tests = [TESTS / test.split("::")[0] for test in TARGETS[file]]
         self.of = {"file": _digest([PACKAGE / file]), "tests": _digest(tests)}
         found = {} if fresh or not self.path.exists() else json.loads(self.path.read_text())
         self.killed: dict[str, str] = found["killed"] if found.get("file") == self.of["file"] else {}
-        same = all(found.get(key) == value for key, value in self.of.items())
-        self.survived: list[str] = found["survived"] if same else []
+        same_tests = found.get("tests") == self.of["tests"]
+        survived = found["survived"] if self.killed else []
+        self.survived: list[str] = [name for name in survived if same_tests or name in explained]
 
     def add(self, mutant: Mutant, killed: str) -> None:
         if killed:
@@ -355,9 +356,9 @@ def _digest(files: list[Path]) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def try_mutants(file: str, workers: int, fresh: bool) -> dict[str, Any]:
+def try_mutants(file: str, explained: Container[str], workers: int, fresh: bool) -> dict[str, Any]:
     """Try every mutant of a file, and say how many were killed and which survived."""
-    kept, every = Kept(file, fresh), mutants(file)
+    kept, every = Kept(file, explained, fresh), mutants(file)
     waiting = [mutant for mutant in every if mutant.name not in kept.killed and mutant.name not in kept.survived]
     if waiting:
         limit, begun = 20 + 3 * seconds_without_change(file), time.monotonic()
@@ -383,7 +384,7 @@ def main() -> int:
     explained: dict[str, dict[str, str]] = tomllib.loads(SURVIVORS.read_text())
     report = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     for file in args.files or TARGETS:
-        report[file] = try_mutants(file, args.workers, args.fresh)
+        report[file] = try_mutants(file, explained.get(file, {}), args.workers, args.fresh)
         RESULTS.write_text(json.dumps(report, indent=1) + "\n")
     every, killed = (sum(found[key] for found in report.values()) for key in ("mutants", "killed"))
     print(f"{killed} of {every} mutants killed ({killed / every:.1%})")
