@@ -71,6 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def entry() -> None:
+    gc.set_threshold(100_000, 50, 50)  # a proof makes millions of objects, none in cycles: look through them less often
     code = main()
     gc.freeze()  # else the garbage collector goes through all of torch at exit, which takes a third of a second
     sys.exit(code)
