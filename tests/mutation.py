@@ -47,6 +47,8 @@ ROOT = TESTS.parent
 PACKAGE = ROOT / "src" / "npi"
 RESULTS, SURVIVORS, KEPT = TESTS / "mutation.json", TESTS / "mutation_survivors.toml", ROOT / ".mutation"
 LEAST_RATE = 0.95  # of all mutants must be killed
+MARK = "__mutated__"  # a name in the mutated module
+NOT_IMPORTED = "nothing: the tests pass, but they did not import the mutant"
 MEMORY = 6 << 30  # bytes that a mutant may use: some grow without end
 
 TAPES = ["proof/test_lazy_objects.py", "proof/test_lazy_tape.py", "proof/test_exhaustive_tapes.py"]
@@ -233,10 +235,10 @@ class Mutated(importlib.abc.MetaPathFinder, importlib.abc.InspectLoader):
         return spec
 
     def get_source(self, fullname: str) -> str:
-        return self.source
+        return f"{self.source}\n{MARK} = True"
 
     def get_code(self, fullname: str) -> Any:
-        return self.source_to_code(self.source, str(self.path))
+        return self.source_to_code(self.get_source(fullname), str(self.path))
 
 
 class FirstFailure:
@@ -255,12 +257,17 @@ def run_tests(mutant: Mutant, pipe: int) -> None:
     for stream in (0, 1, 2):
         os.dup2(null, stream)
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-    sys.meta_path.insert(0, Mutated(mutant))
+    mutated = Mutated(mutant)
+    sys.meta_path.insert(0, mutated)
     failure = FirstFailure()
     files = [str(TESTS / file) for file in TARGETS[mutant.file]]
     options = ["-x", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not slow", "--rootdir", str(ROOT)]
-    code = pytest.main([*options, *files], plugins=[failure])
-    killed = failure.name or ("" if code == 0 else "when the tests are collected")
+    no_hooks = ["-o", "addopts="]  # jaxtyping's import hook would load the file as it is
+    code = pytest.main([*options, *no_hooks, *files], plugins=[failure])
+    if code:
+        killed = failure.name or "when the tests are collected"
+    else:
+        killed = "" if hasattr(sys.modules.get(mutated.module), MARK) else NOT_IMPORTED
     os.write(pipe, killed.encode()[:2000])
 
 
@@ -323,7 +330,7 @@ def seconds_without_change(file: str) -> float:
     unchanged = Mutant(file, "no change", ast.unparse(ast.parse((PACKAGE / file).read_text())))
     for _, failed, seconds in run_all([unchanged], {file: math.inf}, 1):
         if failed:
-            sys.exit(f"{file}: a test fails without any change: {failed}")
+            sys.exit(f"{file}: the tests do not pass without any change, or not on this file: {failed}")
         return seconds
     raise AssertionError("nothing was run")
 
