@@ -12,6 +12,7 @@ from npi.evaluation.baselines import (  # fmt: skip
     BASELINES,
     END,
     IGNORE,
+    PLACES,
     Aligned,
     FitConfig,
     Seq2Seq,
@@ -45,7 +46,10 @@ def test_a_sum_with_more_digits_than_its_numbers_has_room():
     assert len(easy(("9" * 5000, "1")).target) == 5001
 
 
-@pytest.mark.parametrize("network", [Aligned, Seq2Seq, Transformer])
+ABACUS = BASELINES["transformer-abacus"].network
+
+
+@pytest.mark.parametrize("network", [Aligned, Seq2Seq, Transformer, ABACUS])
 def test_predictions_do_not_depend_on_the_rest_of_the_batch(network):
     """Padding has no influence."""
     torch.manual_seed(0)
@@ -64,6 +68,21 @@ def test_predictions_do_not_depend_on_the_rest_of_the_batch(network):
         assert model.loss(batch_of(examples)).item() == pytest.approx(mean, rel=1e-4)
 
 
+def test_abacus_places_count_the_digits_of_each_number():
+    torch.manual_seed(0)
+    model = Transformer(abacus=True).eval()
+    tokens = torch.tensor([[7, 8, X, 9, X, 1, 2, 3], [5, X, 4, 3, 2, X, END, END]])
+    expected = [[1, 2, 0, 1, 0, 1, 2, 3], [1, 0, 1, 2, 3, 0, 0, 0]]
+    assert model._places(tokens).tolist() == expected
+    moved = model.train()._places(tokens) - torch.tensor(expected)
+    offsets = moved[tokens < X].tolist()
+    assert len(set(offsets[:6])) == len(set(offsets[6:])) == 1  # each sequence has its own
+    assert min(offsets) >= 0
+    assert max(offsets) > 1
+    assert moved[tokens >= X].tolist() == [0] * 6
+    assert model.eval()._places(torch.zeros(1, 200, dtype=torch.long)).max() == PLACES - 1
+
+
 def test_rows_of_a_batch_equal_a_batch_of_those_examples():
     examples = [reversed_plain(problem) for problem in (("123456", "98"), ("7", "5"), ("40", "2"))]
     some = batch_of(examples).of(np.array([2, 1, 2]))
@@ -71,7 +90,14 @@ def test_rows_of_a_batch_equal_a_batch_of_those_examples():
     assert all(torch.equal(mine, other) for mine, other in zip(some, expected, strict=True))
 
 
-UPDATES = {"s2s-sorting": 300, "s2s-plain": 2500, "s2s-stacked": 2000, "s2s-easy": 300, "transformer": 900}
+UPDATES = {
+    "s2s-sorting": 300,
+    "s2s-plain": 2500,
+    "s2s-stacked": 2000,
+    "s2s-easy": 300,
+    "transformer": 900,
+    "transformer-abacus": 900,
+}
 
 
 FAST = "s2s-easy"  # trained in seconds; the others take minutes

@@ -12,21 +12,23 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from npi.evaluation.transformer import Block
 from npi.tasks.addition import answer
 
 X, END, PAD = 10, 11, 12  # tokens after the ten digits: separator, end of the answer, padding
 VOCABULARY = 13
 IGNORE = -100  # a padded target, on which there is no loss
-ROTARY_BASE = 10_000.0  # of the wavelengths of rotary positions, as published
+MAX_OFFSET, PLACES = 100, 128  # of abacus positions: as published, numbers of up to 100 digits are within reach
 
 
 class Example(NamedTuple):
@@ -183,19 +185,37 @@ class Seq2Seq(Network):
 
 
 class Transformer(Network):
-    """A decoder-only transformer with rotary positions; problem and answer form one sequence."""
+    """A decoder-only transformer; problem and answer form one sequence.
 
-    def __init__(self, width: int = 128, layers: int = 4, heads: int = 4):
+    Its positions are rotary, or `abacus` (McLeish et al., 2024): a learned embedding of each digit's place in its
+    number, so that digits of the same significance look alike. In training all places of a sequence are moved by a
+    random offset, so that the places of numbers longer than those of training are known too.
+    """
+
+    def __init__(self, width: int = 128, layers: int = 4, heads: int = 4, abacus: bool = False):
         super().__init__()
         self.embedding = nn.Embedding(VOCABULARY, width)
-        self.blocks = nn.ModuleList(Block(width, heads) for _ in range(layers))
+        self.places = nn.Embedding(PLACES, width) if abacus else None
+        self.blocks = nn.ModuleList(Block(width, heads, rotary=not abacus) for _ in range(layers))
         self.out = nn.Sequential(nn.LayerNorm(width), nn.Linear(width, VOCABULARY))
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
         hidden = self.embedding(tokens)
+        if self.places is not None:
+            hidden = hidden + self.places(self._places(tokens))
         for block in self.blocks:
             hidden = block(hidden)
         return self.out(hidden)
+
+    def _places(self, tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
+        """The place of each digit in its number, from 1, moved by the offset in training; 0 for other tokens."""
+        position = torch.arange(tokens.shape[1], device=tokens.device).expand_as(tokens)
+        digit = tokens < X
+        before = torch.where(digit, -1, position).cummax(1).values  # the last token that is no digit
+        offset = torch.zeros_like(tokens[:, :1])
+        if self.training:
+            offset = torch.randint(MAX_OFFSET + 1, offset.shape, device=tokens.device)
+        return torch.where(digit, (position - before + offset).clamp_max(PLACES - 1), 0)
 
     def loss(self, batch: Batch) -> Float[Tensor, ""]:
         """Sources differ in length, so each target is moved to follow its source directly; the padding comes last."""
@@ -223,36 +243,6 @@ class Transformer(Network):
         return predicted
 
 
-class Block(nn.Module):
-    """A transformer block: causal self-attention and an MLP, each after a LayerNorm and with a residual connection."""
-
-    def __init__(self, width: int, heads: int):
-        super().__init__()
-        self.heads = heads
-        self.norm = nn.LayerNorm(width)
-        self.qkv = nn.Linear(width, 3 * width)
-        self.project = nn.Linear(width, width)
-        self.mlp = nn.Sequential(
-            nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width)
-        )
-
-    def forward(self, hidden: Float[Tensor, "B T D"]) -> Float[Tensor, "B T D"]:
-        parts = self.qkv(self.norm(hidden)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
-        query, key, value = parts
-        attended = scaled_dot_product_attention(_rotate(query), _rotate(key), value, is_causal=True)
-        hidden = hidden + self.project(attended.transpose(1, 2).flatten(2))
-        return hidden + self.mlp(hidden)
-
-
-def _rotate(parts: Float[Tensor, "B _ T D"]) -> Float[Tensor, "B _ T D"]:
-    """Rotary positions: each pair of channels is rotated by an angle proportional to the position."""
-    half = parts.shape[-1] // 2
-    speed = ROTARY_BASE ** (-torch.arange(half, device=parts.device) / half)
-    angle = torch.arange(parts.shape[-2], device=parts.device)[:, None] * speed
-    left, right = parts.split(half, -1)
-    return torch.cat([left * angle.cos() - right * angle.sin(), left * angle.sin() + right * angle.cos()], -1)
-
-
 @dataclass(frozen=True)
 class Baseline:
     """A layout, a network, and the learning rate and weight decay that were best on validation problems."""
@@ -269,6 +259,7 @@ BASELINES = {
     "s2s-stacked": Baseline(stacked, Aligned, 1e-3),
     "s2s-easy": Baseline(easy, Aligned, 1e-3),
     "transformer": Baseline(reversed_plain, Transformer, 1e-3),
+    "transformer-abacus": Baseline(reversed_plain, partial(Transformer, abacus=True), 1e-3),
 }
 
 
