@@ -122,6 +122,26 @@ def test_a_change_that_is_not_an_act_is_caught():
     assert "changed by something other than act" in faults(main=around)
 
 
+def test_a_change_that_is_not_an_act_is_caught_by_the_result():
+    """Nothing observes it afterwards, so every frame would be learned, and every answer be wrong."""
+
+    @program(name="OFF")
+    def around(lamp):
+        lamp.note = 7
+
+    found = faults(main=around, result=lambda lamp: getattr(lamp, "note", 0), answer=lambda problem: 7)
+    assert "lead to the result 0 instead of 7" in found
+    assert "never env.act(...)" in found
+
+
+def test_an_observed_number_that_is_no_int_is_caught():
+    class Floats(Lamp):
+        def observe(self) -> Observation:
+            return Observation(self.level / 1)  # pyright: ignore[reportArgumentType]
+
+    assert "light = 1.0, a float and no int" in faults(env=Floats)
+
+
 def test_a_teacher_that_raises_or_never_ends_is_caught():
     @program(name="OFF")
     def breaks(lamp):

@@ -32,6 +32,8 @@ class Observation(NamedTuple):
 
 
 class Shelf({base}):
+    {first}
+
     def __init__(self, lights: Tape):
         self.lights = lights
 
@@ -84,6 +86,7 @@ task = Task(
 HONEST = {
     "prelude": "",
     "base": "Env",
+    "first": "pass",
     "of": "pass",
     "observe": "Observation(self.lights.read(), int(self.lights.at_last()))",
     "act": "pass",
@@ -245,12 +248,12 @@ GUARDS = {
             "O.pop()",
         )
         | {"base": "Base"},
-        "O, which Base.describe refers to, and O, which tidy",
+        "O, which tidy refers to, and O, which Base.describe",
     ),
     "a slice": (guard("S = slice([], 0)", "S.start.append(1)", "len(S.start) > 20", "S.start.pop()"), "a part of S"),
     "a private attribute of a class": (
         guard("class K:\n    _abc_x = []", "K._abc_x.append(1)", "len(K._abc_x) > 20", "K._abc_x.pop()"),
-        "tidy changes _abc_x, an attribute of its class",
+        "tidy changes K._abc_x",
     ),
     "the members of an enumeration": (
         guard(
@@ -259,7 +262,7 @@ GUARDS = {
             "len(K._member_names_) > 20",
             "K._member_names_.pop()",
         ),
-        "tidy changes _member_names_, an attribute of its class",
+        "tidy changes K._member_names_",
     ),
     "a dictionary of npi": (
         guard(
@@ -341,10 +344,10 @@ MODE = {"prelude": "MODE = {'big': False}", "deep": "MODE['big']"}
 @pytest.mark.parametrize(
     ("parts", "message"),
     [
-        (MODE | {"of": "MODE['big'] = len(problem) > 100"}, "MODE, which Shelf.of refers to, and MODE, which tidy"),
+        (MODE | {"of": "MODE['big'] = len(problem) > 100"}, "MODE, which tidy refers to, and MODE, which Shelf.of"),
         (
             MODE | {"sample": "lambda rng, size: MODE.update(big=True) or [0]"},
-            "MODE, which <lambda> refers to, and MODE",
+            "MODE, which tidy refers to, and MODE, which <lambda>",
         ),
         ({"prelude": "BIG = 0", "deep": "BIG", "of": "setattr(cls, 'big', 1)"}, "uses setattr"),
         ({"prelude": "BIG = 0", "deep": "BIG", "of": "globals()['BIG'] = 1"}, "uses globals"),
@@ -372,6 +375,23 @@ MODE = {"prelude": "MODE = {'big': False}", "deep": "MODE['big']"}
                 "deep": "BIG",
             },
             "H.note .* assigns to BIG, a name",
+        ),
+        (
+            {"first": "modes = [0]", "of": "cls.modes[0] = len(problem) > 100", "deep": "Shelf.modes[0]"},
+            "Shelf.modes, and Shelf.modes",
+        ),
+        (
+            {"first": "modes = [0]", "sample": "lambda rng, size: Shelf.modes.append(1) or [0]", "deep": "Shelf.modes"},
+            "Shelf.modes, and Shelf.modes",
+        ),
+        (
+            {
+                "prelude": "MODES = [0]",
+                "first": "def note(p): MODES[0] = len(p) > 100",
+                "of": "cls.note(problem)",
+                "deep": "MODES[0]",
+            },
+            "MODES, which .* refers to, and MODES, which Shelf.note",
         ),
     ],
 )
@@ -545,13 +565,23 @@ def test_what_nobody_watches_is_listed(task):
             "prelude": "from enum import IntEnum\nclass Op(IntEnum):\n    MOVE = 0\n    OFF = 1",
             "act": "assert Op(0) is Op.MOVE",
         },
+        {
+            "prelude": "from enum import IntEnum\nclass Op(IntEnum):\n    MOVE = 0\n    OFF = 1",
+            "of": "assert [*Op]",
+            "act": "assert Op(0) is Op.MOVE",
+            "sample": "lambda rng, size: [Op(0).value] * size",
+        },
+        {
+            "prelude": "from enum import IntFlag\nclass Op(IntFlag):\n    A = 1\n    B = 2\n    C = 4",
+            "act": "assert Op(5) == Op.A | Op.C",
+        },
         {"prelude": "TABLE = {0: 0, 1: 1}", "observe": LIGHT.format("TABLE[self.lights.read()]")},
         {
             "prelude": "import functools\n@functools.cache\ndef same(x):\n    return x",
             "observe": LIGHT.format("same(self.lights.read())"),
         },
     ],
-    ids=["enumeration", "dictionary", "cache of a function"],
+    ids=["enumeration", "enumeration also in other code", "flags", "dictionary", "cache of a function"],
 )
 def test_constants_are_allowed(task, parts):
     assert len(find_reachable(task(**parts)).histories) == len(find_reachable(task()).histories)

@@ -146,8 +146,9 @@ def test_a_head_is_whatever_equals_its_number(head):
 
 
 def test_no_error_tells_a_lazy_one_from_a_concrete_one():
-    graphs = LazyGraph(GRAPH, Oracle(), AbstractGraph(WHITE, NONE)), GRAPH.graph([("a", ())])
-    for lazy, concrete in ((lazy_tape()[0], SYMBOLS.tape([0])), graphs):
+    graphs: tuple[Any, Any] = (LazyGraph(GRAPH, Oracle(), AbstractGraph(WHITE, NONE)), GRAPH.graph([("a", ())]))
+    tapes: tuple[Any, Any] = lazy_tape()[0], SYMBOLS.tape([0])
+    for lazy, concrete in (tapes, graphs):
         for use in (len, lambda one: one[0], lambda one: one < one, lambda one: one()):
             messages = []
             for each in (lazy, concrete):

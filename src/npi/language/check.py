@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice, product
 from random import Random
@@ -147,7 +148,7 @@ class _Check:
                 return
             if program is task.main:
                 self.check_answer(problem, env)
-            self.replay(problem, untouched, recording, env.observe())
+            self.replay(problem, untouched, recording, env)
             yield recording
 
     def check_answer(self, problem: Any, env: Env) -> None:
@@ -160,10 +161,10 @@ class _Check:
             given = f"{self.task.main.name} gives {_short(got)} on {_short(problem)}"
             self.fault("wrong answer", f"{given}; the right answer is {_short(expected)}")
 
-    def replay(self, problem: Any, env: Env, recording: list[Frame], last: Observation) -> None:
-        """Perform the recorded actions alone, on a fresh environment: it must give the same observations.
+    def replay(self, problem: Any, env: Env, recording: list[Frame], recorded: Env) -> None:
+        """Perform the recorded actions alone, on a fresh environment: observations and result must be the same.
 
-        `last` is the observation after the run. Other actions are tried on copies along the way.
+        `recorded` is the environment after the run. Other actions are tried on copies along the way.
         """
         if self.report.problems <= EXHAUSTIVE_PROBLEMS:
             for args in islice(product(*(range(size) for size in self.arguments)), MAX_ACTIONS):
@@ -176,8 +177,19 @@ class _Check:
                 if count % TRY_EVERY == 0:
                     self.try_random_act(env)
                 env.act(*step.decision.args)
-        if env.observe() != last:
-            self.fault_in_replay(problem, recording[0].call.program, env.observe(), last)
+        program = recording[0].call.program
+        if env.observe() != recorded.observe():
+            self.fault_in_replay(problem, program, env.observe(), recorded.observe())
+            return
+        with suppress(Exception):  # which `check_answer` reports
+            results = self.task.result(env), self.task.result(recorded)
+            if results[0] != results[1]:
+                self.fault(
+                    ("result", program),
+                    f"the recorded actions alone lead to the result {_short(results[0])} instead of "
+                    f"{_short(results[1])}, on the problem {_short(problem)}: the environment was changed by something "
+                    f"other than act. Programs call act(env, ...), never env.act(...)",
+                )
 
     def fault_in_replay(self, problem: Any, program: str, replayed: Observation, recorded: Observation) -> None:
         self.fault(
@@ -212,7 +224,10 @@ class _Check:
                 text = f"{where}, an image has the labels {image.labels}, outside label_sizes {self.label_sizes}"
                 self.fault("labels", text)
         for (name, size), value in zip(self.fields.items(), numbers, strict=True):
-            if not (isinstance(value, int) and 0 <= value < size):
+            if not isinstance(value, int):
+                text = f"{where}, observe returns {name} = {value!r}, a {type(value).__name__} and no int"
+                self.fault(("kind", name), text)
+            elif not 0 <= value < size:
                 text = f"{where}, observe returns {name} = {value!r}, outside its declared range 0..{size - 1}"
                 self.fault(("range", name), text)
 

@@ -53,6 +53,9 @@ class Env(ABC):
     # An environment changes, so nothing may be remembered by it: a cache would answer for a state that is gone.
     __hash__ = None  # pyright: ignore[reportAssignmentType]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"  # without the object's address: nothing may be decided by it
+
     @classmethod
     @abstractmethod
     def of(cls, problem: Any) -> Env:

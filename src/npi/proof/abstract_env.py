@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import IntEnum
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from npi.errors import NotProvable
@@ -28,6 +29,7 @@ from npi.proof.lazy_tape import AbstractTape, LazyTape
 from npi.proof.oracle import CONCRETE_ONLY, EXPLORATION_METHODS, Oracle, Refused, Signal
 
 AbstractState: TypeAlias = tuple[AbstractTape | AbstractGraph, ...]  # one for each kind that the environment lists
+PROOF = Path(__file__).parent
 LAZY_CLASSES: dict[type, Any] = {TapeKind: LazyTape, GraphKind: LazyGraph}
 
 
@@ -219,11 +221,11 @@ class AbstractEnv:
     def guarded(self, run: Callable[[], Any]) -> Any:
         """Run code of the task; what it cannot do on abstract tapes, and its mistakes, are reasons against a proof."""
         name = self.env_class.__name__
-        self.oracle.refusal = None
+        self.oracle.refusal, place = None, ""
         try:
             result = run()
-        except Refused:
-            result = None
+        except Refused as refused:
+            result, place = None, _place_in_task(refused)
         except (NotProvable, Signal, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -237,8 +239,12 @@ class AbstractEnv:
         finally:
             if self.oracle.refusal:
                 why = self.oracle.refusal
-                methods = f": use {self._structure_methods()} alone" if why.startswith(CONCRETE_ONLY[:20]) else ""
-                raise NotProvable(f"{name}: {why}{methods}")
+                remedy = ""
+                if "may use" in why:
+                    remedy = ": programs call act(env, ...), never env.act(...), and read nothing that observe hides"
+                elif why.startswith(CONCRETE_ONLY[:20]):
+                    remedy = f": use {self._structure_methods()} alone"
+                raise NotProvable(f"{name}: {why}{place}{remedy}")
         return result
 
     def _structure_methods(self) -> str:
@@ -288,6 +294,14 @@ class AbstractEnv:
                 if found.setdefault(number, there) is not there:
                     return None
         return [found.get(number) for number in range(len(self.structures))]
+
+
+def _place_in_task(refused: Refused) -> str:
+    """The function of a task that did what is refused, and the one in which it was called."""
+    lines = [line for line in traceback.extract_tb(refused.__traceback__) if PROOF not in Path(line.filename).parents]
+    lines = [line for line in lines if Path(line.filename).parent != PROOF.parent / "language"]
+    places = dict.fromkeys(f"{line.name} ({line.filename}:{line.lineno})" for line in reversed(lines))
+    return f", in {', called from '.join([*places][:: max(1, len(places) - 1)])}" if places else ""
 
 
 def _is_plain_tuple(kind: type) -> bool:

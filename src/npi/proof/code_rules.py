@@ -67,8 +67,8 @@ def check_step_code(function: FunctionType) -> None:
                     raise NotProvable(f"{where} handles {name}, which depends on the room that a run has")
             elif known is not None and not is_pure_builtin(known) and name not in ("__name__", "__debug__"):
                 raise NotProvable(
-                    f"{where} uses {name}, which can keep state, or tell a concrete tape from an abstract one: a proof "
-                    f"allows {', '.join(sorted(one for one in PURE_BUILTINS if one[0].islower()))}"
+                    f"{where} uses {name}, which can keep state, or tell a concrete tape from an abstract one: leave "
+                    f"it out, or replace it by {', '.join(sorted(one for one in PURE_BUILTINS if one[0].islower()))}"
                 )
         if operation in ATTRIBUTE_LOADS and (DUNDER.fullmatch(name) or REFUSED_ATTRIBUTES.fullmatch(name)):
             text = str(name)
@@ -107,7 +107,7 @@ def assignments(function: FunctionType) -> Iterator[tuple[str, str]]:
         ):
             yield name, "%s, which outlives it"
         if operation in ("STORE_ATTR", "DELETE_ATTR") and (own is None or _local(before) != own):
-            yield name, "the attribute %s, as only __init__ may"
+            yield name, "the attribute %s, as only __init__ may, and only to those of its own object"
         before = instruction
 
 

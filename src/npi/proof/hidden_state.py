@@ -9,10 +9,12 @@ Code that runs in no step, such as `of`, may do more. What it leaves behind is c
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
+from enum import EnumType
 from types import (
     BuiltinFunctionType,
     CodeType,
@@ -67,6 +69,7 @@ DESCRIPTORS = (
 )
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), range)
 NO_STEP = ("of", "tapes", "describe", "fields", "argument_sizes", "label_sizes", "shows_image")  # methods of Env
+ENUM_TABLE = re.compile(r"_[a-z]\w*_")  # an attribute in which an enumeration keeps its members
 # Functions of a task that run before or after its problems.
 AROUND_RUNS = ("sample", "parse", "answer", "result", "show", "corner_cases")
 
@@ -149,8 +152,8 @@ class Watch:
         self.loaded |= names
         for module, known in [*self.modules.values()]:
             self._follow_names(module, known)
-        if self.step and names & {*NO_STEP}:  # `of` and its like, called in a step
-            for owner in [owner for owner in self.classes if issubclass(owner, Env)]:
+        for owner in [*self.classes]:
+            if any(name in names and self._left_out(owner, name, loaded=False) for name in vars(owner)):
                 self._add_attributes(owner)
 
     def add_class(self, cls: type) -> None:
@@ -169,7 +172,7 @@ class Watch:
     def _add_attributes(self, owner: type) -> None:
         generated = is_dataclass(owner) or hasattr(owner, "_fields")
         for name, value in (*vars(owner).items(),):
-            if issubclass(owner, Env) and (name in NO_STEP) is self.step and name not in self.loaded:
+            if self._left_out(owner, name, loaded=name in self.loaded):
                 continue
             parts = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel", "func")]
             functions = [one for one in (value, *parts) if isinstance(one, FunctionType)]
@@ -178,7 +181,17 @@ class Watch:
                 if not (made and any(one.__code__.co_filename == "<string>" for one in _unwrapped(function))):
                     self.follow(function, f"{name}, a method of {owner.__name__}")
             if not (functions or isinstance(value, DESCRIPTORS) or DUNDER.fullmatch(name) or name == "_abc_impl"):
-                self._watch(vars(owner), name, f"{name}, an attribute of its class")
+                self._watch(vars(owner), name, f"{owner.__name__}.{name}")
+
+    def _left_out(self, owner: type, name: str, loaded: bool) -> bool:
+        """Whether an attribute of a class is followed only once code refers to its name."""
+        if issubclass(owner, Env):  # `of` and its like belong to no step, all others to steps
+            return not loaded and (name in NO_STEP) is self.step
+        is_data = not isinstance(vars(owner)[name], FunctionType | classmethod | staticmethod)
+        made = (isinstance(owner, EnumType) and ENUM_TABLE.fullmatch(name)) or (
+            hasattr(owner, "_fields") and name == "_field_defaults"
+        )
+        return not loaded and is_data and bool(made)
 
     def check(self, bindings: bool = True) -> None:
         """Raise NotProvable if anything has changed. `bindings`: also check that names refer to the same values."""
@@ -192,7 +205,7 @@ class Watch:
             if vars(cls).keys() != names:
                 changed = [name for name in vars(cls).keys() ^ names if not name.startswith("__")]
                 if changed:
-                    raise NotProvable(f"{self.owner} changes {min(changed)}, an attribute of its class, where {REMEDY}")
+                    raise NotProvable(f"{self.owner} changes {cls.__name__}.{min(changed)}, where {REMEDY}")
         for place, name, value, what in self.bound:
             if (place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)) is not value:
                 raise NotProvable(f"{self.owner} changes {what}, where {REMEDY}")
@@ -344,8 +357,9 @@ def check_around_runs(task: Task[Any, Any], attributes: Iterable[str]) -> None:
     for value, _, what in around.contents:
         if id(value) in watched:
             raise NotProvable(
-                f"{what}, and {watched[id(value)]}: what the first leaves there would reach the second, and {REMEDY}; "
-                f"if it is a constant, make it a tuple, a frozenset or a types.MappingProxyType"
+                f"a step of {task.name} and other code share what can be changed: {watched[id(value)]}, and {what}. "
+                f"What the other code leaves there reaches the step, and {REMEDY}. If it is a constant, make it a "
+                f"tuple, a frozenset or a types.MappingProxyType, and so every list, set and dictionary in it"
             )
 
 
