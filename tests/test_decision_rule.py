@@ -20,7 +20,7 @@ from npi.proof.histories import Histories
 from npi.training.config import FAST
 from npi.training.dataset import FrameDataset
 from npi.training.metrics import count_wrong_decisions, wrong_steps
-from npi.training.row_trainer import TeachingSet, count_wrong_frames
+from npi.training.row_trainer import TaughtRows, TeachingSet, count_wrong_frames
 from npi.training.trainer import make_trainer
 
 TASK = tasks.find_task("sorting")
@@ -43,6 +43,13 @@ def test_the_threshold(always_stop):
     assert decision.stop_threshold() == 0
     always_stop()
     assert decision.stop_threshold() == pytest.approx(log(1e-300))
+
+
+def test_margins_follow(monkeypatch):
+    """With a threshold of probability 3/4, a stop logit of 0 is log 3 away from a return."""
+    logits = decision.Logits(torch.zeros(1), torch.tensor([[9.0, 0.0]]), (torch.tensor([[9.0, 0.0]]),))
+    monkeypatch.setattr(decision, "STOP_PROBABILITY", 0.75)
+    assert decision.margin(logits, torch.tensor([False])).item() == pytest.approx(log(3))
 
 
 def test_running_follows(shipped, always_stop):
@@ -106,9 +113,10 @@ def test_teaching_follows(shipped, always_stop):
     copies = [(TASK.env.__name__, frame._replace(call=frame.call._replace(program="COPY"))) for frame in frames]
     row = shipped.programs.index(program)
     memory = MemoryRows(shipped.keys[row : row + 1].detach(), shipped.embeddings[row : row + 1].detach())
-    assert count_wrong_frames(shipped, TeachingSet(("COPY",), copies), memory) == 0
+    taught = TaughtRows(memory, {}, 0, len(copies), 0)
+    assert count_wrong_frames(shipped, TeachingSet(("COPY",), copies), taught) == 0
     always_stop()
-    assert count_wrong_frames(shipped, TeachingSet(("COPY",), copies), memory) == len(frames)
+    assert count_wrong_frames(shipped, TeachingSet(("COPY",), copies), taught) == len(frames)
 
 
 def calls_only_act(program: str) -> bool:

@@ -68,7 +68,7 @@ def teach_random_programs(
         *_, reached = train_rows(model, teaching_sets, config, seed)
         each = (time.perf_counter() - began) / len(teaching_sets)
         for taught, test, result in zip(teaching_sets, test_sets, reached, strict=True):
-            right = not result.wrong and not count_wrong_frames(model, test, result.rows)
+            right = not result.wrong and not count_wrong_frames(model, test, result)
             test_frames = set(test.frames)
             unseen = len(test_frames - set(taught.frames))
             yield Attempt(

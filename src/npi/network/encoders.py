@@ -57,11 +57,18 @@ class ImageEncoder(nn.Module):
     Only the first pooling halves the image. If all three did, 128 x 128 pixels would end as 2 x 2 cells, too few to
     tell neighbouring poses apart; this way they end as 8 x 8.
 
-    If the environment has auxiliary labels, the image features are a bottleneck: the predicted class probabilities of
-    each label, and nothing else. Without this bottleneck, training did not reach its accuracy goal (docs/LOG.md).
+    If the environment has auxiliary labels, the image features may be a bottleneck: the predicted class probabilities
+    of each label, and nothing else.
     """
 
-    def __init__(self, side: int, channels: Sequence[int], feature_width: int, label_sizes: Sequence[int]):
+    def __init__(
+        self,
+        side: int,
+        channels: Sequence[int],
+        feature_width: int,
+        label_sizes: Sequence[int] = (),
+        bottleneck: bool = True,
+    ):
         super().__init__()
         pools = (nn.MaxPool2d(2), nn.MaxPool2d(3, stride=1, padding=1), nn.MaxPool2d(3, stride=1, padding=1))
         layers: list[nn.Module] = []
@@ -73,6 +80,7 @@ class ImageEncoder(nn.Module):
         self.features = nn.Linear(cells * channels[-1], feature_width)
         self.label_sizes = list(label_sizes)
         self.label_head = nn.Linear(feature_width, sum(label_sizes)) if label_sizes else None
+        self.bottleneck = bottleneck
 
     def forward(self, rgb: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
         # Lighting differs between images, so normalise each by its own mean and deviation. Every fourth pixel is enough
@@ -81,8 +89,14 @@ class ImageEncoder(nn.Module):
         mean, deviation = sample.mean((1, 2, 3), keepdim=True), sample.std((1, 2, 3), keepdim=True) + CONTRAST_FLOOR
         normalised = rgb.contiguous(memory_format=torch.channels_last).sub(mean).div_(deviation)
         features = torch.relu(self.features(self.convolutions(normalised).flatten(1)))
-        if self.label_head is None:
-            return features
+        return features if self.label_head is None or not self.bottleneck else self._probabilities(features)
+
+    def label_probabilities(self, image_features: Float[Tensor, "I G"]) -> Float[Tensor, "I _"]:
+        """The predicted class probabilities of each auxiliary label."""
+        return image_features if self.bottleneck else self._probabilities(image_features)
+
+    def _probabilities(self, features: Float[Tensor, "I _"]) -> Float[Tensor, "I _"]:
+        assert self.label_head is not None
         return torch.cat([logits.softmax(1) for logits in self.label_head(features).split(self.label_sizes, dim=1)], 1)
 
 

@@ -37,18 +37,20 @@ class ModelConfig:
     fields          environment name -> field of its observation -> number of values
     image_sides     environment name -> side of the images it shows, in pixels
     label_sizes     environment name -> how many classes each auxiliary label of an image has
+    label_bottleneck  whether the image features are the predicted probabilities of the auxiliary labels
     fusion_width    width of the fusion's hidden layer; if `teachable`, of its output
     teachable       whether new programs can be taught by memory rows. The fusion is then one `MultiplicativeLinear`
                     layer without a second linear layer, and the model stores the mean and principal axes of the
                     embeddings of practice programs: the prior of the embeddings that teaching searches for
     encoder_width   width of the hidden layer of each `FieldEncoder`
-    image_width     width of the image features; with auxiliary labels, of the layer below their probabilities
+    image_width     width of the image features; with the bottleneck, of the layer below it
     """
 
     argument_sizes: tuple[int, ...]
     fields: dict[str, dict[str, int]] = field(default_factory=dict)
     image_sides: dict[str, int] = field(default_factory=dict)
     label_sizes: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    label_bottleneck: bool = True
     lstm_width: int = 256
     fusion_width: int = 256
     teachable: bool = False
@@ -62,7 +64,10 @@ class ModelConfig:
 
     def image_features_width(self, env: str) -> int:
         """The width of the image features of an environment: 0 if it shows no image."""
-        return (sum(self.label_sizes.get(env, ())) or self.image_width) if env in self.image_sides else 0
+        if env not in self.image_sides:
+            return 0
+        labels = sum(self.label_sizes.get(env, ()))
+        return labels if labels and self.label_bottleneck else self.image_width
 
     @staticmethod
     def of(environments: Iterable[type[Env]], **widths: Any) -> ModelConfig:
@@ -111,17 +116,20 @@ LSTMState = tuple[Float[Tensor, "L J M"], Float[Tensor, "L J M"]]
 
 
 def mask_newer_programs(
-    scores: Float[Tensor, "B N"], programs: Int[Tensor, " B"], generations: Sequence[int]
+    scores: Float[Tensor, "B N"],
+    programs: Int[Tensor, " B"],
+    generations: Sequence[int],
+    key_generations: Sequence[int],
 ) -> Float[Tensor, "B N"]:
-    """Mask the scores of programs that are of a later generation than the running program, so it cannot call them.
+    """Mask the scores of programs whose keys are of a later generation than the running program: it cannot call them.
 
     Programs trained with the core are generation 0; each time teaching adds programs, they are the next generation
-    (with rehearsal: the current one).
+    (with rehearsal: the current one). A program's key is of the same generation, unless it was trained later.
     """
-    if not any(generations):
+    if not any(key_generations):
         return scores
-    generation = torch.tensor(generations, device=scores.device)
-    return scores.masked_fill(generation > generation[programs, None], -torch.inf)
+    caller, key = (torch.tensor(numbers, device=scores.device) for numbers in (generations, key_generations))
+    return scores.masked_fill(key > caller[programs, None], -torch.inf)
 
 
 class MultiplicativeLinear(nn.Module):
@@ -167,7 +175,13 @@ class NPI(nn.Module):
         )
         self.image_encoders = nn.ModuleDict(
             {
-                name: ImageEncoder(side, config.image_channels, config.image_width, config.label_sizes.get(name, ()))
+                name: ImageEncoder(
+                    side,
+                    config.image_channels,
+                    config.image_width,
+                    config.label_sizes.get(name, ()),
+                    config.label_bottleneck,
+                )
                 for name, side in config.image_sides.items()
             }
         )
@@ -190,6 +204,8 @@ class NPI(nn.Module):
         self.training_info: dict[str, Any] = {}  # how the model was trained, as config.json keeps it
         self.programs: list[str] = []
         self.generations: list[int] = []  # of each program, as in `mask_newer_programs`
+        self.key_generations: list[int] = []  # of each program's key
+        self.never_called: list[str] = []  # programs that no training frame calls, so that their keys are untrained
         self.keys = nn.Parameter(torch.empty(0, config.key_width))
         self.embeddings = nn.Parameter(torch.empty(0, config.embedding_width))
         for name in dict.fromkeys(programs):
@@ -221,6 +237,7 @@ class NPI(nn.Module):
             )
         self.programs.append(name)
         self.generations.append(generation)
+        self.key_generations.append(generation)
         rows = (
             ("keys", key, torch.randn(self.config.key_width) * self.config.key_width**-0.5),
             ("embeddings", embedding, torch.randn(self.config.embedding_width)),
@@ -265,7 +282,11 @@ class NPI(nn.Module):
     def logits(self, hidden: Float[Tensor, "B M"], programs: Int[Tensor, " B"]) -> Logits:
         """The heads' outputs, with each key matched against the model's own memory."""
         stop, key, args = self.heads(hidden)
-        return Logits(stop, mask_newer_programs(key @ self.keys.T, programs, self.generations), args)
+        return Logits(stop, self.mask(key @ self.keys.T, programs), args)
+
+    def mask(self, scores: Float[Tensor, "B N"], programs: Int[Tensor, " B"]) -> Float[Tensor, "B N"]:
+        """The scores of programs, masked where the running program cannot call them."""
+        return mask_newer_programs(scores, programs, self.generations, self.key_generations)
 
     def frame_logits(
         self, encoded: Float[Tensor, "B D"], programs: Int[Tensor, " B"], batch_sizes: Int[Tensor, " T"]

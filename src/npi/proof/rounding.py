@@ -45,7 +45,7 @@ from torch.nn.functional import embedding_bag
 
 from npi.network.decision import Logits
 from npi.network.encoders import FieldEncoder
-from npi.network.model import NPI, MultiplicativeLinear, mask_newer_programs
+from npi.network.model import NPI, MultiplicativeLinear
 from npi.proof.histories import Histories
 
 UNIT = 2.0**-53  # u, the unit roundoff of float64
@@ -305,6 +305,6 @@ class BoundedNetwork:
         stop, key, *args = self.heads.value(hidden).split(sizes, 1)
         stop_error, key_error, *args_error = self.heads.error(reach).split(sizes, 1)
         scores, scores_error = self.keys(Bounded(key, key_error))
-        scores = mask_newer_programs(scores, self.programs[inputs], self.model.generations)
+        scores = self.model.mask(scores, self.programs[inputs])
         logits = Logits(stop[:, 0], scores, tuple(args))
         return logits, Logits(stop_error[:, 0], scores_error, tuple(args_error)), tuple(after)

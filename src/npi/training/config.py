@@ -34,6 +34,8 @@ class TrainConfig:
                             the decisions (`npi.network.decision.margin`) and improve generalisation
     image_accuracy_goal     fraction of each program's frames with images that must be right for a model to count as
                             learned; of the frames without images, all must be
+    auxiliary_labels        of images. none: train on decisions alone, as the paper does; beside: the CNN is also
+                            trained to predict them; bottleneck: what it predicts is all that it hands to the core
     auxiliary_loss_weight   weight of the auxiliary loss on image labels
     repair_batch_size, repair_updates, repair_rounds
                             after a failed proof: counterexamples per update, updates per round, rounds at most
@@ -64,6 +66,7 @@ class TrainConfig:
     eval_frames: int = 256
     updates_after_learned: int = 200
     image_accuracy_goal: float = 0.99
+    auxiliary_labels: Literal["none", "beside", "bottleneck"] = "bottleneck"
     auxiliary_loss_weight: float = 1.0
     repair_batch_size: int = 32
     repair_updates: int = 300

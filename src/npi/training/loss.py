@@ -1,6 +1,6 @@
 """The losses: of the decisions, and of auxiliary labels.
 
-Axes: S steps, I images, G width of the image features, C auxiliary labels of an image.
+Axes: S steps, I images, C auxiliary labels of an image.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def decision_loss(logits: Logits, batch: Batch) -> Float[Tensor, " S"]:
 
 
 def auxiliary_loss(
-    image_features: Float[Tensor, "I G"], labels: Int[Tensor, "I C"], label_sizes: Sequence[int]
+    probabilities: Float[Tensor, "I _"], labels: Int[Tensor, "I C"], label_sizes: Sequence[int]
 ) -> Float[Tensor, ""]:
-    """-log P(auxiliary labels), mean over images; the image features are the predicted class probabilities."""
-    predicted = image_features.split(list(label_sizes), dim=1)
+    """-log P(auxiliary labels), mean over images, from the predicted class probabilities."""
+    predicted = probabilities.split(list(label_sizes), dim=1)
     right = torch.cat([part.gather(1, label[:, None]) for part, label in zip(predicted, labels.T, strict=True)], 1)
     return -right.clamp_min(SMALLEST_PROBABILITY).log().sum(1).mean()

@@ -4,7 +4,11 @@ A memory row is a key, by which a program is found, and an embedding, by which i
 frames of some new programs. `train_rows` finds rows for many unrelated teaching sets in one run, which costs little
 more than one: each set has several restarts, and each restart has its own parameters.
 
-Axes as in model.py, with U restarts of all sets together, W new programs of a restart, S steps of a batch.
+The main program of a task is often called by no other program, so training never points a hidden state to its key. If a
+new program calls it, its key is trained as well; old programs never call it, so nothing they do depends on it.
+
+Axes as in model.py, with U restarts of all sets together, W new programs of a restart, E untrained keys that new
+programs need, S steps of a batch.
 """
 
 from __future__ import annotations
@@ -25,7 +29,7 @@ from npi.network.encoders import to_rgb
 from npi.network.model import NPI, MemoryRows, mask_newer_programs
 from npi.training.dataset import Batch, EnvFrame, FrameDataset
 from npi.training.loss import decision_loss
-from npi.training.metrics import IMAGES_AT_ONCE, wrong_steps
+from npi.training.metrics import IMAGES_AT_ONCE, count_wrong_decisions, wrong_steps
 
 # How much is evaluated in one forward pass, so that it fits into little memory.
 FRAMES_AT_ONCE = 4096
@@ -77,9 +81,23 @@ class TaughtRows:
     """Rows trained on a teaching set, and how many of its frames they get wrong."""
 
     rows: MemoryRows
+    old_keys: dict[str, Float[Tensor, " K"]]  # of old programs that no old program calls
     wrong: int
     frames: int
     updates: int  # after how many updates these rows were evaluated
+
+
+def add_rows(model: NPI, programs: Sequence[str], taught: TaughtRows, generation: int) -> NPI:
+    """A copy of a model with the rows of new programs, and the keys that were trained with them."""
+    larger = copy.deepcopy(model)
+    for name, key, embedding in zip(programs, *taught.rows, strict=False):
+        larger.add_program(name, key, embedding, generation)
+    for name, key in taught.old_keys.items():
+        row = larger.programs.index(name)
+        larger.keys.data[row] = key
+        larger.key_generations[row] = generation
+        larger.never_called.remove(name)
+    return larger
 
 
 class RestartScore(NamedTuple):
@@ -108,13 +126,24 @@ class RowTrainer:
         # In the dataset, the new programs of all sets have the same names; whose rows they are depends on the restart.
         new = [f"new {index}" for index in range(max(len(one.programs) for one in teaching_sets))]
         new_generation = max(model.generations) + 1 if generation is None else generation
-        self.generations = [*model.generations, *[new_generation] * len(new)]
         pairs: list[EnvFrame] = []
         set_of_frame: list[int] = []
         for number, one in enumerate(teaching_sets):
             names = dict(zip(one.programs, new, strict=False))
             pairs += [(env, _renamed(frame, names)) for env, frame in one.frames]
             set_of_frame += [number] * len(one.frames)
+        called = {step.decision.program for _, frame in pairs for step in frame.steps if step.decision is not None}
+        self.first_called = [name for name in model.never_called if name in called]  # their keys are trained too
+        self.old_rows = torch.tensor([model.programs.index(name) for name in self.first_called], dtype=torch.long)
+        self.old_rows = self.old_rows.to(device)
+        self.generations = [*model.generations, *[new_generation] * len(new)]
+        self.key_generations = [
+            *(
+                new_generation if name in self.first_called else key_generation
+                for name, key_generation in zip(model.programs, model.key_generations, strict=True)
+            ),
+            *[new_generation] * len(new),
+        ]
         self.dataset = FrameDataset(pairs, [*model.programs, *new], device)
         self.frames_of_set = [np.nonzero(np.array(set_of_frame) == n)[0] for n in range(len(teaching_sets))]
         self.samplers = [self.dataset.balanced_sampler(frames) for frames in self.frames_of_set]
@@ -122,15 +151,20 @@ class RowTrainer:
         self.encoded = self.encode()
         self.rng = np.random.default_rng(seed)
         self.generator = generator = torch.Generator().manual_seed(seed)
-        shape = (len(teaching_sets) * config.restarts, len(new))
-        keys = torch.nn.functional.normalize(torch.randn(*shape, model.config.key_width, generator=generator), dim=-1)
-        coordinates = config.init_spread * torch.randn(*shape, model.config.embedding_width, generator=generator)
+        restarts = len(teaching_sets) * config.restarts
+        shape = (restarts, len(new) + len(self.first_called), model.config.key_width)
+        keys = torch.nn.functional.normalize(torch.randn(*shape, generator=generator), dim=-1)
+        shape = (restarts, len(new), model.config.embedding_width)
+        coordinates = config.init_spread * torch.randn(*shape, generator=generator)
         self.keys = torch.nn.Parameter(keys.to(device))
         self.coordinates = torch.nn.Parameter(coordinates.to(device))
         self.ema = (self.keys.detach().clone(), self.coordinates.detach().clone())
 
     def rows(self, keys: Float[Tensor, "U W K"], coordinates: Float[Tensor, "U W P"]) -> MemoryRows:
-        """The rows of all restarts. An embedding is given by its coordinates along the principal axes of the prior."""
+        """The rows of all restarts; last, without embeddings, the keys of old programs that are trained too.
+
+        An embedding is given by its coordinates along the principal axes of the prior.
+        """
         mean, axes = self.model.prior
         return MemoryRows(keys, mean + coordinates @ axes.T)
 
@@ -161,12 +195,15 @@ class RowTrainer:
         new = (batch.program - self.known_count).clamp_min(0)
         old_embedded = model.embeddings[batch.program.clamp_max(self.known_count - 1)]
         # Indexing gives the same values, but its backward pass adds gradients in no fixed order.
-        new_embedded = torch.nn.functional.embedding(restart * rows.keys.shape[1] + new, rows.embeddings.flatten(0, 1))
+        new_count = rows.embeddings.shape[1]
+        new_embedded = torch.nn.functional.embedding(restart * new_count + new, rows.embeddings.flatten(0, 1))
         embedded = torch.where((batch.program < self.known_count)[:, None], old_embedded, new_embedded)
         stop, key, args = model.heads(model.run_frames(encoded, embedded, batch.batch_sizes))
         keys = torch.nn.functional.embedding(restart, rows.keys.flatten(1)).unflatten(1, rows.keys.shape[1:])
-        scores = torch.cat([key @ model.keys.T, torch.einsum("sk,swk->sw", key, keys)], 1)
-        return Logits(stop, mask_newer_programs(scores, batch.program, self.generations), args)
+        trained = torch.einsum("sk,swk->sw", key, keys)
+        known = (key @ model.keys.T).index_copy(1, self.old_rows, trained[:, new_count:])
+        scores = torch.cat([known, trained[:, :new_count]], 1)
+        return Logits(stop, mask_newer_programs(scores, batch.program, self.generations, self.key_generations), args)
 
     def batch(self, frames: np.ndarray, restarts: np.ndarray) -> tuple[Batch, Float[Tensor, "S D"], Int[Tensor, " S"]]:
         """A batch of frames, each for a restart, with the state encoding and the restart of each step."""
@@ -252,8 +289,10 @@ class RowTrainer:
         for number in teaching_sets:
             rank = {n: (len(self.scores[n].wrong), self.scores[n].loss) for n in self.restarts_of(number)}
             best = min(rank, key=lambda restart: rank[restart])
-            chosen = MemoryRows(rows.keys[best].clone(), rows.embeddings[best].clone())
-            taught.append(TaughtRows(chosen, rank[best][0], len(self.frames_of_set[number]), updates))
+            new_count = rows.embeddings.shape[1]
+            chosen = MemoryRows(rows.keys[best, :new_count].clone(), rows.embeddings[best].clone())
+            old_keys = dict(zip(self.first_called, rows.keys[best, new_count:].clone(), strict=True))
+            taught.append(TaughtRows(chosen, old_keys, rank[best][0], len(self.frames_of_set[number]), updates))
         return taught
 
     @torch.no_grad()
@@ -287,11 +326,11 @@ def train_rows(
     yield from RowTrainer(model, teaching_sets, config, seed).run()
 
 
-def count_wrong_frames(model: NPI, teaching_set: TeachingSet, rows: MemoryRows) -> int:
-    """How many frames of a teaching set are wrong with these rows."""
-    trainer = RowTrainer(model, [teaching_set], TeachConfig(restarts=1), 0)
-    one_restart = MemoryRows(rows.keys[None], rows.embeddings[None])
-    return len(trainer.score([(0, trainer.frames_of_set[0])], one_restart)[0].wrong)
+def count_wrong_frames(model: NPI, teaching_set: TeachingSet, taught: TaughtRows) -> int:
+    """How many frames of a teaching set are wrong with rows that were trained on another."""
+    larger = add_rows(model, teaching_set.programs, taught, max(model.generations) + 1)
+    dataset = FrameDataset(teaching_set.frames, larger.programs, model.keys.device)
+    return int(np.count_nonzero(count_wrong_decisions(larger, dataset, np.ones(len(dataset), dtype=bool))[1]))
 
 
 def _renamed(frame: Frame, names: Mapping[str, str]) -> Frame:

@@ -1,11 +1,11 @@
 """Teaching: a trained model learns a task's new programs by new memory rows alone.
 
-The core, the encoders and all old rows stay the same to the last byte. row_trainer.py trains the rows.
+The core, the encoders and all old rows stay the same to the last byte; only a key that was never trained, because
+nothing called its program, is trained now. row_trainer.py trains the rows.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,7 +20,7 @@ from npi.network.model import NPI
 from npi.progress import Progress, ProgressCallback, no_progress
 from npi.training.dataset import FrameDataset
 from npi.training.metrics import count_wrong_decisions
-from npi.training.row_trainer import RowTrainer, TeachConfig, TeachingSet
+from npi.training.row_trainer import RowTrainer, TeachConfig, TeachingSet, add_rows
 
 REHEARSED_EXAMPLES = 4  # problems of each size of an old task: few, but with every kind of frame
 
@@ -60,9 +60,10 @@ def teach_task(
 ) -> TeachResult:
     """Train rows for a task's new programs, and return them in a new model, learned or not.
 
-    Without `rehearse`, old programs are masked from calling new ones, so they run as before whatever is taught. With
-    old tasks to `rehearse`, nothing is masked; instead, the rows are also trained on those frames of these tasks that
-    the model has right. `counterexamples` are more frames of the new programs, on which a proof failed.
+    Where new programs call an old one that no old program calls, its untrained key is trained too. Without `rehearse`,
+    old programs are masked from calling new ones, so they run as before whatever is taught. With old tasks to
+    `rehearse`, nothing is masked; instead, the rows are also trained on those frames of these tasks that the model has
+    right. `counterexamples` are more frames of the new programs, on which a proof failed.
     """
     new, frames = new_programs(model, task, seed)
     frames = list(dict.fromkeys([*frames, *counterexamples]))
@@ -75,9 +76,7 @@ def teach_task(
         updates = min(evaluations * config.eval_every, config.updates)
         metrics = TeachMetrics(reached.frames, reached.wrong)
         progress(Progress(f"teaching {', '.join(new)}", updates, config.updates, metrics))
-    taught = copy.deepcopy(model)
-    for name, key, embedding in zip(new, *reached.rows, strict=False):
-        taught.add_program(name, key, embedding, generation)
+    taught = add_rows(model, new, reached, generation)
     taught.tasks = {**model.tasks, task.name: task.teacher}
     check_frozen(model, taught)
     return TeachResult(taught.eval(), new, reached.wrong, reached.frames, reached.updates)
@@ -122,14 +121,20 @@ class NotFrozen(AssertionError):
 
 
 def check_frozen(before: NPI, after: NPI) -> None:
-    """Raise NotFrozen unless every tensor, and every old memory row, is the same to the last byte."""
+    """Raise NotFrozen unless every tensor, and every old memory row, is the same to the last byte.
+
+    The keys of programs that nothing called before may differ.
+    """
     old, new = before.state_dict(), after.state_dict()
     rows = len(before.programs)
-    changed = [
-        name
-        for name, tensor in old.items()
-        if not _same(tensor, new[name][:rows] if name in ("keys", "embeddings") else new[name])
-    ]
+    first_called = [before.programs.index(name) for name in before.never_called if name not in after.never_called]
+    frozen = [row for row in range(rows) if row not in first_called]
+    changed = []
+    for name, tensor in old.items():
+        kept = frozen if name == "keys" else list(range(rows))
+        ours, theirs = (tensor[kept], new[name][kept]) if name in ("keys", "embeddings") else (tensor, new[name])
+        if not _same(ours, theirs):
+            changed.append(name)
     if after.programs[:rows] != before.programs or after.generations[:rows] != before.generations:
         changed.append("the order of programs")
     if changed:

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from npi.errors import BadInput
 from npi.language.task import Task
+from npi.network.encoders import ImageEncoder
 from npi.network.model import NPI, ModelConfig
 from npi.training.augment import augment
 from npi.training.config import FAST, TrainConfig
@@ -65,8 +67,19 @@ def make_trainer(
     programs = program_names(frames)
     torch.manual_seed(seed)
     widths = {**TEACHABLE_WIDTHS, "teachable": True} if rollouts else {}
-    model = NPI(ModelConfig.of({task.env: None for task in tasks}, **widths), programs)
+    bottleneck = config.auxiliary_labels == "bottleneck"
+    model_config = ModelConfig.of({task.env: None for task in tasks}, label_bottleneck=bottleneck, **widths)
+    if config.auxiliary_labels == "none":
+        model_config = replace(model_config, label_sizes={})
+    if rollouts and model_config.image_sides and not bottleneck:
+        raise BadInput(
+            "practice on images needs auxiliary_labels='bottleneck': it shows labels in place of what the CNN sees"
+        )
+    model = NPI(model_config, programs)
     model.tasks = {task.name: task.teacher for task in tasks}
+    called = {step.decision.program for _, frame in frames for step in frame.steps if step.decision is not None}
+    called |= {instruction.program for rollout in rollouts for instruction in rollout.instructions}
+    model.never_called = [name for name in programs if name not in called]
     practice = PracticeMemory(model, rollouts, device) if rollouts else None
     return Trainer(model.to(device), FrameDataset(frames, programs, device), config, seed, practice)
 
@@ -164,7 +177,10 @@ class Trainer:
         def encode_images(env: str, images: Int[Tensor, " I"]) -> Float[Tensor, "I G"]:
             features = self.model.encode_images(env, augment(self.dataset.images[env][images], self.rng))
             if sizes := self.model.config.label_sizes.get(env):
-                auxiliary.append(auxiliary_loss(features, self.dataset.labels[env][images], sizes))
+                encoder = self.model.image_encoders[env]
+                assert isinstance(encoder, ImageEncoder)
+                probabilities = encoder.label_probabilities(features)
+                auxiliary.append(auxiliary_loss(probabilities, self.dataset.labels[env][images], sizes))
             return features
 
         batch = self.dataset.batch(self.curriculum.sample(self.rng, uniform=self.learned))
