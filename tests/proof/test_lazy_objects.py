@@ -145,6 +145,19 @@ def test_a_head_is_whatever_equals_its_number(head):
         assert (tape.same(0, 1), tape.read(0)) == (True, 1)
 
 
+def test_without_a_number_head_0_is_meant():
+    tape = LazyTape(SYMBOLS, oracle := Oracle(), GOOD_TAPES[1][1]._replace(heads=(0, 0)))
+
+    def run():
+        tape.load_abstract(GOOD_TAPES[1][1]._replace(heads=(0, 0)))
+        tape.write(1)
+        tape.move(RIGHT, 1)
+        tape.write(0, 1)
+        return tape.read(), tape.read(0), tape.same(0, 1)
+
+    assert {shown for shown in oracle.outcomes(run) if not shown[2]} == {(1, 1, False)}
+
+
 def test_no_error_tells_a_lazy_one_from_a_concrete_one():
     graphs: tuple[Any, Any] = (LazyGraph(GRAPH, Oracle(), AbstractGraph(WHITE, NONE)), GRAPH.graph([("a", ())]))
     tapes: tuple[Any, Any] = lazy_tape()[0], SYMBOLS.tape([0])
