@@ -302,9 +302,9 @@ GUARDS = {
     "a dunder in a format": (guard("", "pass", "'{0.__dict__}'.format(tidy) == ''", "pass"), "uses {0.__dict__}"),
     "room on the stack": (
         {"enter": "deep = False", "deep": "False", "leave": "try: pass\n        except RecursionError: pass"},
-        "handles RecursionError, which depends on the room",
+        "handles errors",
     ),
-    "an import": (guard("", "import random", "random.random() < 0.5", "pass"), "random may answer differently"),
+    "an import": (guard("", "import random", "random.random() < 0.5", "pass"), "imports random: import at the top"),
 }
 
 

@@ -409,7 +409,7 @@ class Trying(Pair):
         (Gambling, "uses random, which Gambling.observe refers to: random may answer differently from run to run"),
         (Noting, "Noting changes NOTES, which Noting.act refers to"),
         (Asking, "uses hasattr"),
-        (Trying, "no abstract tape has 'contents'"),
+        (Trying, "Trying.observe .* handles errors"),
     ],
 )
 def test_state_outside_tapes_is_refused(env, message):
@@ -480,11 +480,17 @@ def swallows(pad):
         act(pad, WRITE, 1)
 
 
-@program(name="SWALLOWS")
-def swallows_refusal(pad):
+@program(name="ACTS_FINALLY")
+def acts_finally(pad):
     try:
-        pad.first.read()
-    except BaseException:
+        look_at_flag(pad)
+    finally:
+        act(pad, WRITE, 1)
+
+
+@program(name="READS")
+def reads_a_tape(pad):
+    if pad.first.read():
         act(pad, WRITE, 1)
 
 
@@ -495,8 +501,9 @@ def swallows_refusal(pad):
         (raises_global, r"raises_global \(.*\) assigns to raised, which outlives it"),
         (counting(), r"raises_nonlocal \(.*\) assigns to calls, which outlives it"),
         (raises_by_chance, "planted uses random, which raises_by_chance refers to"),
-        (swallows, "goes on after its replay has ended"),
-        (swallows_refusal, "only observe and act may use"),
+        (swallows, r"swallows \(.*\) handles errors"),
+        (acts_finally, "goes on after its replay has ended"),
+        (reads_a_tape, "only observe and act may use"),
     ],
 )
 def test_a_teacher_with_hidden_state_is_refused(main, message):

@@ -20,64 +20,93 @@ from typing import Any
 
 from npi.errors import NotProvable
 from npi.proof.oracle import EXPLORATION_METHODS
+from npi.proof.python_names import PURE_BUILTINS, REFUSED_AROUND_RUNS
 
 REMEDY = "a proof cannot see it: keep all of the state on tapes and graphs"
-# Built-in functions and types whose results depend on their arguments alone. Exceptions are allowed too.
-PURE_BUILTINS = """
-abs all any ascii bin bool bytes callable chr classmethod complex dict divmod enumerate filter float format frozenset
-hex int isinstance issubclass iter len list map max min next oct ord pow property range reversed round set slice sorted
-staticmethod str sum super tuple zip Ellipsis NotImplemented __name__ __debug__ __build_class__
-""".split()  # noqa: SIM905  # as a literal, the words would be hard to read
-LIMITS = (RecursionError, MemoryError)  # errors that depend on how much room a run has, and not on what it does
-# By which other code reaches what no name shows.
-REFUSED_AROUND_RUNS = ("setattr", "delattr", "globals", "vars", "exec")
-# Modules of Python whose functions and classes keep no state of their own, and the exceptions among these.
-PURE_MODULES = """
-__future__ abc bisect cmath collections collections.abc dataclasses enum fractions functools itertools math numbers
-operator _operator statistics string typing typing_extensions
-""".split()  # noqa: SIM905
-IMPURE_NAMES = "attrgetter methodcaller overload get_overloads clear_overloads singledispatch get_args fields".split()  # noqa: SIM905
-# Modules that answer differently each time, or reach what a proof cannot see.
-REFUSED_MODULES = """
-_io _random _thread asyncio builtins contextvars ctypes datetime gc importlib inspect io multiprocessing nt os posix
-random secrets select signal socket subprocess sys tempfile threading time uuid weakref numpy.random
-npi.cli npi.evaluation npi.network npi.proof npi.training
-""".split()  # noqa: SIM905
 DUNDER = re.compile(r"__\w+__")
-PLAIN_DUNDERS = ("__init__", "__name__", "__qualname__", "__doc__", "__module__", "__post_init__")
+CONSTRUCTORS = ("__init__", "__post_init__")
+PLAIN_DUNDERS = (*CONSTRUCTORS, "__name__", "__qualname__", "__doc__", "__module__")  # in code that runs in no step
 # Attributes that lead to Python's stack, or behind a lazy tape.
 REFUSED_ATTRIBUTES = re.compile(
     r"(gi|cr|ag|tb)_frame|f_(back|globals|locals|builtins)|_(Lazy)?(Tape|Graph)__\w+|" + "|".join(EXPLORATION_METHODS)
 )
+FORMATS = ("format", "format_map")  # methods that read attributes which a text names
+HANDLERS = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH", "WITH_EXCEPT_START", "BEFORE_WITH")
 GLOBAL_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 ATTRIBUTE_LOADS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
+ATTRIBUTE_STORES = ("STORE_ATTR", "DELETE_ATTR")
 
 
-def check_step_code(function: FunctionType) -> None:
-    """Raise NotProvable if the code of a function that runs in a step breaks a rule."""
+def check_step_code(function: FunctionType, constructor: bool = False, generated: bool = False) -> None:
+    """Raise NotProvable if the code of a function that runs in a step breaks a rule.
+
+    A `constructor` is found in a class as `__init__`, or the like. What Python `generated` for a class need only leave
+    alone what is not its own.
+    """
     where = _where(function)
-    for name, what in assignments(function):
+    for name, what in assignments(function, constructor):
         raise NotProvable(f"{where} assigns to {what % name}, where {REMEDY}")
+    if generated:
+        return
+    before: Sequence[dis.Instruction] = ()
     for instruction in instructions(function.__code__):
         name, operation = instruction.argval, instruction.opname
+        if operation == "IMPORT_NAME":
+            raise NotProvable(f"{where} imports {name}: import at the top of the file, where the proof sees what it is")
+        if operation in HANDLERS or (operation == "POP_EXCEPT" and before and before[-1].opname != "COPY"):
+            raise NotProvable(
+                f"{where} handles errors, or uses `with`: an error may tell a concrete tape from an abstract one, and "
+                f"depend on the room that a run has. Test for what would raise it"
+            )
+        if operation == "IS_OP" and not _is_constant(before):
+            raise NotProvable(
+                f"{where} asks whether two objects are the same, which may differ from run to run: compare them with "
+                f"==, or write the constant, such as None, after `is`"
+            )
         if operation in GLOBAL_LOADS and name not in function.__globals__:
             known = getattr(builtins, name, None)
-            if isinstance(known, type) and issubclass(known, BaseException):
-                if issubclass(known, LIMITS):
-                    raise NotProvable(f"{where} handles {name}, which depends on the room that a run has")
-            elif known is not None and not is_pure_builtin(known) and name not in ("__name__", "__debug__"):
+            is_error = isinstance(known, type) and issubclass(known, BaseException)
+            if not (known is None or is_error or is_pure_builtin(known) or name in ("__name__", "__debug__")):
                 raise NotProvable(
                     f"{where} uses {name}, which can keep state, or tell a concrete tape from an abstract one: leave "
                     f"it out, or replace it by {', '.join(sorted(one for one in PURE_BUILTINS if one[0].islower()))}"
                 )
-        if operation in ATTRIBUTE_LOADS and (DUNDER.fullmatch(name) or REFUSED_ATTRIBUTES.fullmatch(name)):
-            text = str(name)
-        elif operation == "LOAD_CONST" and isinstance(name, str) and "__" in name:
-            text = name
-        else:
-            continue
-        if text not in PLAIN_DUNDERS:
-            raise NotProvable(f"{where} uses {text}, by which code can keep state, where {REMEDY}")
+        for text in _texts(instruction):
+            if not (constructor and text in CONSTRUCTORS):
+                raise NotProvable(f"{where} uses {text}, by which code can keep state, where {REMEDY}")
+        before = (*before[-1:], instruction)
+
+
+def _texts(instruction: dis.Instruction) -> Iterator[str]:
+    """The refused names of attributes in an instruction: one that it loads, or texts that could name some."""
+    name, operation = instruction.argval, instruction.opname
+    if operation in ATTRIBUTE_LOADS and (
+        DUNDER.fullmatch(name) or REFUSED_ATTRIBUTES.fullmatch(name) or name in FORMATS
+    ):
+        yield name
+    elif operation == "LOAD_CONST":
+        # A tuple of texts may be the names of attributes in `case Point(x=0)`.
+        yield from (text for text in _constant_texts(name) if "__" in text or REFUSED_ATTRIBUTES.fullmatch(text))
+
+
+def _constant_texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, tuple | frozenset):
+        for part in value:
+            yield from _constant_texts(part)
+
+
+def _is_constant(before: Sequence[dis.Instruction]) -> bool:
+    """Whether the last instruction loads None, a truth value, a global, or an attribute of one, such as Op.MOVE."""
+    *_, first, last = (None, None, *before)
+    if last is None:
+        return False
+    if last.opname == "LOAD_CONST":
+        return last.argval is None or last.argval is Ellipsis or isinstance(last.argval, bool)
+    return last.opname in GLOBAL_LOADS or (
+        last.opname == "LOAD_ATTR" and first is not None and first.opname in GLOBAL_LOADS
+    )
 
 
 def check_code_around_runs(function: FunctionType) -> None:
@@ -86,43 +115,62 @@ def check_code_around_runs(function: FunctionType) -> None:
         name, operation = instruction.argval, instruction.opname
         if (operation in GLOBAL_LOADS and name in REFUSED_AROUND_RUNS and name not in function.__globals__) or (
             # `register` of an abstract class changes what `isinstance` says.
-            operation in ATTRIBUTE_LOADS
+            operation in (*ATTRIBUTE_LOADS, *ATTRIBUTE_STORES)
             and (name == "register" or (DUNDER.fullmatch(name) and name not in PLAIN_DUNDERS))
         ):
             raise NotProvable(f"{_where(function)} uses {name}, by which it could leave behind what steps can find")
 
 
-def assignments(function: FunctionType) -> Iterator[tuple[str, str]]:
+def refuse_around_runs(value: Any, what: str) -> None:
+    """Raise NotProvable if a value to which code around runs refers is a built-in function that it must not use."""
+    if any(value is getattr(builtins, name) for name in REFUSED_AROUND_RUNS):
+        raise NotProvable(f"{what} is {value.__name__}, by which code could leave behind what steps can find")
+
+
+def assignments(function: FunctionType, constructor: bool = False) -> Iterator[tuple[str, str]]:
     """The globals, outer variables and attributes that a function assigns to: each name, and what it is.
 
-    A constructor may assign to attributes of its own object.
+    A constructor may assign to attributes of its own object, which is new.
     """
     code = function.__code__
-    own = code.co_varnames[0] if code.co_argcount and function.__name__ in ("__init__", "__post_init__") else None
+    own = code.co_varnames[0] if constructor and code.co_argcount else None
+    own_code = [*dis.get_instructions(code)]
     before: dis.Instruction | None = None
-    for instruction in instructions(code):
+    for number, instruction in enumerate(instructions(code)):
         name, operation = instruction.argval, instruction.opname
         if operation in ("STORE_GLOBAL", "DELETE_GLOBAL") or (
             operation in ("STORE_DEREF", "DELETE_DEREF") and name in code.co_freevars
         ):
             yield name, "%s, which outlives it"
-        if operation in ("STORE_ATTR", "DELETE_ATTR") and (own is None or _local(before) != own):
+        in_constructor = own is not None and number < len(own_code)
+        if in_constructor and operation.startswith("STORE_FAST") and own in _names(name):
+            yield name, "%s, which is its object"
+        if operation in ATTRIBUTE_STORES and not (in_constructor and _local(before) == own):
             yield name, "the attribute %s, as only __init__ may, and only to those of its own object"
         before = instruction
+
+
+def _names(name: Any) -> Sequence[str]:
+    return name if isinstance(name, tuple) else (name,)
 
 
 def _local(instruction: dis.Instruction | None) -> str | None:
     """The local variable that an instruction loads last; None if it loads something else."""
     if instruction is None or "LOAD_FAST" not in instruction.opname:
         return None
-    return instruction.argval[-1] if isinstance(instruction.argval, tuple) else instruction.argval
+    return _names(instruction.argval)[-1]
 
 
 def names_used(code: CodeType) -> Iterator[str]:
-    """The globals, attributes and outer variables that a function refers to, with the functions in it."""
+    """The globals, attributes and outer variables that a function refers to, with the functions in it.
+
+    Attributes may also be named in `case Point(x=0)`, as constants.
+    """
     for instruction in instructions(code):
         if instruction.opname in (*GLOBAL_LOADS, *ATTRIBUTE_LOADS, "LOAD_DEREF", "IMPORT_FROM"):
             yield instruction.argval
+        elif instruction.opname == "LOAD_CONST" and isinstance(instruction.argval, tuple):
+            yield from (text for text in _constant_texts(instruction.argval) if text.isidentifier())
 
 
 def instructions(code: CodeType) -> Iterator[dis.Instruction]:

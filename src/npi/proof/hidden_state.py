@@ -1,14 +1,16 @@
 """Hidden state: what the code of a task could remember beside its tapes and graphs.
 
 The rules of code_rules.py hold for every function that the environment and the teacher can reach in a step. This module
-finds these functions, and watches the values that they refer to: a value that changes ends the proof. What it cannot
-watch is an assumption of the proof (`unseen`).
+finds these functions, and watches the values that they refer to: a value that changes ends the proof. It knows numbers,
+texts, containers, plain functions, classes and objects, and a few modules of Python. Anything else that a step refers
+to is an assumption of the proof, by name (`unseen`).
 
 Code that runs in no step, such as `of`, may do more. What it leaves behind is compared with what steps refer to.
 """
 
 from __future__ import annotations
 
+import gc
 import re
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
@@ -29,17 +31,15 @@ from types import (
 )
 from typing import Any, Generic, NamedTuple, Protocol
 
-from npi.errors import NotProvable
+from npi.errors import BadInput, NotProvable
 from npi.language.env import Env
-from npi.language.graph import Graph
-from npi.language.program import Program, is_program
-from npi.language.tape import Tape
+from npi.language.graph import Graph, GraphKind
+from npi.language.program import Program, act, is_program
+from npi.language.tape import Tape, TapeKind
 from npi.language.task import Task
 from npi.proof.code_rules import (
+    CONSTRUCTORS,
     DUNDER,
-    IMPURE_NAMES,
-    PURE_MODULES,
-    REFUSED_MODULES,
     REMEDY,
     assignments,
     check_code_around_runs,
@@ -48,8 +48,10 @@ from npi.proof.code_rules import (
     instructions,
     is_pure_builtin,
     names_used,
+    refuse_around_runs,
 )
 from npi.proof.project import Project
+from npi.proof.python_names import GENERATED, GIVEN_TO_CLASSES, IMPURE_NAMES, PURE_MODULES, REFUSED_MODULES
 
 MUTABLE = (list, dict, set, bytearray, deque)
 CONTAINERS = (*MUTABLE, tuple, frozenset, MappingProxyType)
@@ -57,21 +59,19 @@ PLAIN_CONTAINERS = (deque, OrderedDict, defaultdict, Counter)  # of Python, whic
 MAX_WATCHED = 1000  # entries of a list, dictionary or set; a larger one takes too long to compare at every step
 MAX_NESTED = 20  # lists in lists that are followed
 GIVEN_TO_PROGRAMS = ("__wrapped__", "name", "function")  # attributes of what @program makes
-MADE_BY_DATACLASS = ("_make", "_replace", "_asdict")  # and by NamedTuple, beside methods with two underscores
 # Attributes of classes that stand for fields of their instances.
 DESCRIPTORS = (
     MemberDescriptorType,
     GetSetDescriptorType,
     WrapperDescriptorType,
     MethodDescriptorType,
-    property,
     type(vars(NamedTuple("_", [("field", int)]))["field"]),
 )
+KINDS = (TapeKind, GraphKind)  # objects of npi that a step may refer to
+NPI_TYPES = (Env, Tape, Graph, *KINDS, BadInput)
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), range)
 NO_STEP = ("of", "tapes", "describe", "fields", "argument_sizes", "label_sizes", "shows_image")  # methods of Env
 ENUM_TABLE = re.compile(r"_[a-z]\w*_")  # an attribute in which an enumeration keeps its members
-# Functions of a task that run before or after its problems.
-AROUND_RUNS = ("sample", "parse", "answer", "result", "show", "corner_cases")
 
 
 class Watch:
@@ -95,7 +95,10 @@ class Watch:
         self.bound: list[tuple[Mapping[str, Any] | Any, str, Any, str]] = []
         self.contents: list[tuple[Any, tuple[Any, ...], str]] = []
         self.classes: dict[type, frozenset[str]] = {}  # with the names of their attributes
-        self.modules: dict[str, tuple[ModuleType, set[str]]] = {}  # with the names that were followed
+        # Modules and classes of libraries, whose names code may refer to: with the names that were followed.
+        self.namespaces: dict[int, tuple[ModuleType | type, set[str]]] = {}
+        self.shown: dict[int, str] = {}  # dictionaries behind a MappingProxyType, which others may change
+        self.constructors: set[int] = set()
         self.seen: set[int] = set()
         self.nested = 0  # how many lists or tuples are around what is followed now
 
@@ -112,33 +115,41 @@ class Watch:
         """Watch a program: its function, and the attributes of what @program made of it."""
         self.follow(program, program.name)
 
-    def add(self, function: FunctionType) -> None:
-        """Check a function, watch what it refers to, and follow the functions of its project that it refers to."""
+    def add(self, function: FunctionType, constructor: bool = False, generated: bool = False) -> None:
+        """Check a function, watch what it refers to, and follow the functions of its project that it refers to.
+
+        `constructor` and `generated` as in `check_step_code`.
+        """
         if id(function) in self.seen:
+            if self.step and id(function) in self.constructors and not constructor:
+                check_step_code(function)  # it may be called on an object that is not new
             return
         self.seen.add(id(function))
+        if constructor:
+            self.constructors.add(id(function))
         code, where = function.__code__, f"{function.__qualname__} refers to"
-        self.codes[code] = None
+        if not generated:
+            self.codes[code] = None
         if self.step:
-            check_step_code(function)
+            check_step_code(function, constructor, generated)
         else:
-            check_code_around_runs(function)
-            for name, _ in assignments(function):
+            if not generated:
+                check_code_around_runs(function)
+            for name, _ in assignments(function, constructor):
                 self.assigned.setdefault(name, f"{function.__qualname__} ({code.co_filename}:{code.co_firstlineno})")
         names = {*names_used(code)}
         for instruction in instructions(code):
             name = instruction.argval
-            if instruction.opname == "IMPORT_NAME":
-                self._refuse_module(name, f"{name}, which {function.__qualname__} imports")
-                if name in sys.modules:
-                    self._watch(sys.modules, name, f"{name}, which {where}")
+            if instruction.opname == "IMPORT_NAME" and name in sys.modules:
+                self._watch(sys.modules, name, f"{name}, which {where}")
             elif name in names and name in function.__globals__ and "ATTR" not in instruction.opname:
                 self._watch(function.__globals__, name, f"{name}, which {where}")
         for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-            if name != "__class__":
-                self._watch(cell, "cell_contents", f"{name}, which {where}")
-        for default in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
-            self._watch({"default": default}, "default", f"a default of {function.__qualname__}")
+            self._watch(cell, "cell_contents", f"{name}, which {where}")
+        for number, default in enumerate(
+            (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()), 1
+        ):
+            self._watch({"default": default}, "default", f"default {number} of {function.__qualname__}")
         self._watch_attributes(function, ("__wrapped__",))
         self._add_names(names - self.loaded)
 
@@ -150,8 +161,10 @@ class Watch:
     def _add_names(self, names: set[str]) -> None:
         """Follow what these names, which code refers to, stand for in modules and among the methods of Env."""
         self.loaded |= names
-        for module, known in [*self.modules.values()]:
-            self._follow_names(module, known)
+        for space, known in [*self.namespaces.values()]:
+            self._follow_names(space, known)
+        if self.step and "register" in self.loaded and self.loaded & {"isinstance", "issubclass"}:
+            raise NotProvable(f"{self.owner} uses register and isinstance: what is registered is state, and {REMEDY}")
         for owner in [*self.classes]:
             if any(name in names and self._left_out(owner, name, loaded=False) for name in vars(owner)):
                 self._add_attributes(owner)
@@ -159,29 +172,45 @@ class Watch:
     def add_class(self, cls: type) -> None:
         """Watch the methods and attributes of a class, its bases and its metaclass, if they are the project's."""
         for owner in cls.__mro__:
-            if owner in (*Env.__mro__, Generic, Protocol) or owner in self.classes:
+            if owner in self.classes:
                 continue
-            if self.project.has(owner):
+            if owner in (*Env.__mro__, Generic, Protocol):
+                self._add_namespace(owner)
+            elif self.project.has(owner):
                 self.classes[owner] = frozenset(vars(owner))
                 if self.project.has(type(owner)):
                     self.add_class(type(owner))
                 self._add_attributes(owner)
-            elif not (is_pure_builtin(owner) or issubclass(owner, BaseException)):
-                self._follow_library(owner.__module__, f"{owner.__name__}, a base of {cls.__name__}", "type")
+            elif not is_pure_builtin(owner):
+                self._follow_library(owner, f"{owner.__name__}, a base of {cls.__name__}", "type")
 
     def _add_attributes(self, owner: type) -> None:
-        generated = is_dataclass(owner) or hasattr(owner, "_fields")
+        has_generated = is_dataclass(owner) or hasattr(owner, "_fields")
         for name, value in (*vars(owner).items(),):
             if self._left_out(owner, name, loaded=name in self.loaded):
                 continue
-            parts = [getattr(value, part, None) for part in ("__func__", "fget", "fset", "fdel", "func")]
-            functions = [one for one in (value, *parts) if isinstance(one, FunctionType)]
-            for function in functions:
-                made = generated and (DUNDER.fullmatch(name) or name in MADE_BY_DATACLASS)
-                if not (made and any(one.__code__.co_filename == "<string>" for one in _unwrapped(function))):
-                    self.follow(function, f"{name}, a method of {owner.__name__}")
-            if not (functions or isinstance(value, DESCRIPTORS) or DUNDER.fullmatch(name) or name == "_abc_impl"):
-                self._watch(vars(owner), name, f"{owner.__name__}.{name}")
+            what, short = f"{owner.__name__}.{name}", name.strip("_")
+            function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
+            if isinstance(function, FunctionType):
+                functions = [one for one in _unwrapped(function) if self.project.has(one)]
+                is_text = any(one.__code__.co_filename == "<string>" for one in functions)
+                generated = has_generated and short in GENERATED and is_text
+                if functions and self.step and name in ("__new__", "__exit__") and not generated:
+                    raise NotProvable(f"{self.owner} uses {what}, by which code can keep state, where {REMEDY}")
+                for one in functions:
+                    self.add(one, constructor=name in CONSTRUCTORS, generated=generated)
+                if not functions:
+                    self.follow(function, what)
+            elif isinstance(value, property):
+                for part in (value.fget, value.fset, value.fdel):
+                    self.follow(part, what)
+            elif not (
+                isinstance(function, DESCRIPTORS)
+                or name == "_abc_impl"
+                or (DUNDER.fullmatch(name) and short in GIVEN_TO_CLASSES)
+            ):
+                self._watch(vars(owner), name, what)
+                self.follow(function, what)  # what a staticmethod or classmethod holds
 
     def _left_out(self, owner: type, name: str, loaded: bool) -> bool:
         """Whether an attribute of a class is followed only once code refers to its name."""
@@ -228,61 +257,83 @@ class Watch:
             return
         elif isinstance(value, Tape | Graph) and self.step:
             raise NotProvable(f"{self.owner} uses {what}, which is no tape of the environment, where {REMEDY}")
+        elif isinstance(value, FunctionType) and is_program(value):
+            self._follow_program(value, what)
         elif isinstance(value, FunctionType):
-            if is_program(value):
-                self._watch_attributes(value, GIVEN_TO_PROGRAMS)
-            for function in _unwrapped(getattr(value, "function", None) if is_program(value) else value):
+            for function in _unwrapped(value):
                 if self.project.has(function):
                     self.add(function)
-                else:
-                    self._follow_library(function.__module__, what, "function", function.__name__)
+                elif id(function) not in self.seen:
+                    self.seen.add(id(function))
+                    self._follow_library(function, what, "function")
+                    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                        self._watch(cell, "cell_contents", f"{name}, which {function.__qualname__} refers to")
         elif isinstance(value, type):
-            if self.project.has(value):
+            if value in NPI_TYPES:
+                self._add_namespace(value)
+            elif self.project.has(value):
                 self.add_class(value)
-            elif not (value is object or is_pure_builtin(value) or issubclass(value, BaseException)):
-                self._follow_library(value.__module__, what, "type", value.__name__)
+            elif not (value is object or is_pure_builtin(value)):
+                self._follow_library(value, what, "type")
         elif hasattr(kind, "__next__") and self.step:
             raise NotProvable(f"{self.owner} uses {what}, an iterator that remembers its place, where {REMEDY}")
         else:
             self.seen.add(id(value))
             self._follow_object(value, what)
 
+    def _follow_program(self, program: Any, what: str) -> None:
+        """A program must be what @program made of a plain function, and still be that."""
+        self.seen.add(id(program))
+        made = dict(zip(program.__code__.co_freevars, program.__closure__ or (), strict=True))
+        self._watch_attributes(program, GIVEN_TO_PROGRAMS)
+        if not isinstance(program.function, FunctionType) or made["function"].cell_contents is not program.function:
+            raise NotProvable(
+                f"{what} is a program made of a {type(program.function).__name__}, or was changed afterwards: make it "
+                f"of a plain function, since a method or an object can keep state that a proof cannot see"
+            )
+        self.bound.append((vars(program), "function", program.function, f"the function of {what}"))
+        if program is not act:
+            self.follow(program.function, what)
+
     def _follow_object(self, value: Any, what: str) -> None:
         kind = type(value)
         if isinstance(value, CONTAINERS):
             self._follow_content(value, what)
+        if not self.step:
+            refuse_around_runs(value, what)
         if isinstance(value, BuiltinFunctionType | MethodType):
             self.follow(getattr(value, "__func__", None), what)
             owner = value.__self__
             if isinstance(owner, ModuleType) and not is_pure_builtin(value):
-                self._follow_library(owner.__name__, what, "function", value.__name__)
+                self._follow_library(value, what, "function")
             elif not isinstance(owner, ModuleType):
                 self.follow(owner, what)
         elif isinstance(value, slice):
             self._follow_content((value.start, value.stop, value.step), what)
-        elif self.project.has(kind):
+        elif kind not in KINDS and self.project.has(kind):
             self.add_class(kind)
             for name in (*vars(value),) if hasattr(value, "__dict__") else ():
                 self._watch(vars(value), name, f"{name}, an attribute of {what}")
-            for slot in {slot for owner in kind.__mro__ for slot in vars(owner).get("__slots__", ())}:
-                self._watch(value, slot, f"{slot}, an attribute of {what}")
+            for owner in kind.__mro__:
+                for slot, member in (*vars(owner).items(),) if self.project.has(owner) else ():
+                    if isinstance(member, MemberDescriptorType):
+                        self._watch(value, slot, f"{slot}, an attribute of {what}")
             has_more = kind.__basicsize__ > _PLAIN_SIZE  # it can keep state in C
             if has_more and not isinstance(value, (*CONTAINERS, int, float, complex, str, bytes)):
                 self._note(what, kind.__name__)
-        elif kind.__module__ == "typing":
-            self._follow_content(getattr(value, "__metadata__", ()), what)
-        elif kind.__module__ == "builtins":
-            if not (isinstance(value, CONTAINERS) or is_pure_builtin(value)):
-                self._note(what, kind.__name__)
-        else:
+        elif kind in KINDS or kind in PLAIN_CONTAINERS or kind in CONTAINERS:
+            if isinstance(value, defaultdict):
+                self.follow(value.default_factory, f"what makes the entries of {what}")
+        elif not is_pure_builtin(value):
             self._refuse_module(kind.__module__, what)
             for part in (getattr(value, name, None) for name in ("__wrapped__", "func")):
                 if isinstance(part, FunctionType | type) or hasattr(part, "func"):
                     self.follow(part, what)
-            if kind.__module__.partition(".")[0] != "npi" and kind not in PLAIN_CONTAINERS:
-                self._note(what, kind.__name__)
+            self._note(what, kind.__name__)
 
     def _follow_content(self, value: Any, what: str) -> None:
+        if isinstance(value, MappingProxyType):
+            self.shown |= {id(shown): what for shown in gc.get_referents(value)}
         content = tuple(_content(value))
         if isinstance(value, (*MUTABLE, MappingProxyType)):
             if len(content) > MAX_WATCHED and self.step:
@@ -298,31 +349,53 @@ class Watch:
         self.nested -= 1
 
     def _follow_module(self, module: ModuleType, what: str) -> None:
-        if module.__name__ in self.modules:
+        if id(module) in self.namespaces:
             return
         if not self.project.has(module):
-            self._follow_library(module.__name__, what, "module")
-        _, known = self.modules[module.__name__] = (module, set[str]())
-        self._follow_names(module, known)
+            self._follow_library(module, what, "module")
+        elif self.step and (type(module) is not ModuleType or "__getattr__" in vars(module)):
+            raise NotProvable(f"{self.owner} uses {what}, a module that computes what it holds, where {REMEDY}")
+        self._add_namespace(module)
 
-    def _follow_names(self, module: ModuleType, known: set[str]) -> None:
-        """Follow the names of a module that code refers to: all of them if it is the project's, else its modules."""
-        own = self.project.has(module)
-        for name in sorted((vars(module).keys() & self.loaded) - known):
+    def _add_namespace(self, space: ModuleType | type) -> None:
+        """Follow what code refers to by the names of a module, or of a library's class."""
+        if id(space) not in self.namespaces:
+            self.namespaces[id(space)] = (space, set[str]())
+            self._follow_names(*self.namespaces[id(space)])
+
+    def _follow_names(self, space: ModuleType | type, known: set[str]) -> None:
+        """Follow the names of a module or class that code refers to: all if it is the project's, else its data."""
+        own = isinstance(space, ModuleType) and self.project.has(space)
+        for name in sorted((vars(space).keys() & self.loaded) - known):
             known.add(name)
-            what = f"{module.__name__}.{name}"
+            value, what = vars(space)[name], f"{space.__name__}.{name}"
             if own:
-                self._watch(vars(module), name, what)
-            elif isinstance(vars(module)[name], ModuleType):
-                self.follow(vars(module)[name], what)
-            else:
-                self._refuse_impure(module.__name__, name, what)
+                self._watch(vars(space), name, what)
+            elif isinstance(value, ModuleType):
+                self.follow(value, what)
+            elif isinstance(space, ModuleType):
+                self._refuse_impure(space.__name__, name, what)
+            if not own and not (
+                callable(value) or isinstance(value, (*DESCRIPTORS, property, staticmethod, classmethod))
+            ):
+                self._watch(vars(space), name, what)
 
-    def _follow_library(self, module: str, what: str, kind: str, name: str = "") -> None:
+    def _follow_library(self, value: Any, what: str, kind: str) -> None:
         """What belongs to a library is refused, known to be pure, or noted."""
+        is_module = isinstance(value, ModuleType)
+        module = value.__name__ if is_module else value.__module__ or "builtins"
+        name = "" if is_module else value.__name__
         self._refuse_module(module, what)
         self._refuse_impure(module, name, what)
-        if module not in PURE_MODULES and module.partition(".")[0] != "npi":
+        if isinstance(value, type):
+            self._add_namespace(value)
+        if isinstance(value, type) and issubclass(value, BaseException) and module == "builtins":
+            return
+        found = sys.modules.get(module)
+        genuine = is_module or getattr(found, name, None) is value
+        if isinstance(value, FunctionType):
+            genuine = value.__code__.co_filename == getattr(found, "__file__", None)
+        if not (genuine and (module in PURE_MODULES or module == "npi")):
             self._note(what, kind)
 
     def _refuse_impure(self, module: str, name: str, what: str) -> None:
@@ -340,29 +413,6 @@ class Watch:
         self.unseen[f"{what} ({kind})"] = None
 
 
-def check_around_runs(task: Task[Any, Any], attributes: Iterable[str]) -> None:
-    """Raise NotProvable if code that runs in no step could leave behind what the steps of a task can find.
-
-    `attributes` are those of the environment: every problem has new ones, so nothing outlives it there.
-    """
-    steps, around = Watch.of(task), Watch(task.name, task.env, step=False)
-    around.add_class(task.env)
-    for name in AROUND_RUNS:
-        around.follow(getattr(task, name), name)
-    for name in sorted((around.assigned.keys() & steps.loaded).difference(attributes)):
-        raise NotProvable(
-            f"{around.assigned[name]} assigns to {name}, a name that a step of {task.name} refers to, where {REMEDY}"
-        )
-    watched = {id(value): what for value, _, what in steps.contents if type(value) is not MappingProxyType}
-    for value, _, what in around.contents:
-        if id(value) in watched:
-            raise NotProvable(
-                f"a step of {task.name} and other code share what can be changed: {watched[id(value)]}, and {what}. "
-                f"What the other code leaves there reaches the step, and {REMEDY}. If it is a constant, make it a "
-                f"tuple, a frozenset or a types.MappingProxyType, and so every list, set and dictionary in it"
-            )
-
-
 def _content(value: Any) -> Iterable[Any]:
     """The parts of a list, a dictionary, a set or a tuple, without calling code of a derived class."""
     if isinstance(value, dict | MappingProxyType):
@@ -374,7 +424,9 @@ def _content(value: Any) -> Iterable[Any]:
 
 def _unwrapped(function: Any) -> Iterator[FunctionType]:
     """A function, and the functions that its decorators wrap."""
-    while isinstance(function, FunctionType):
+    seen: set[int] = set()
+    while isinstance(function, FunctionType) and id(function) not in seen:
+        seen.add(id(function))
         yield function
         function = getattr(function, "__wrapped__", None)
 

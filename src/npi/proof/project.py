@@ -13,6 +13,8 @@ from npi.language.env import Env
 PACKAGE = Path(__file__).resolve().parents[1]
 LIBRARIES = [Path(sysconfig.get_paths()[name]).resolve() for name in ("stdlib", "purelib", "platlib")]
 
+HEAP_TYPE = 1 << 9  # the flag of classes that are made while Python runs
+
 
 class Project:
     """What belongs to a task: all that is neither Python's, nor an installed library's, nor npi's own.
@@ -32,10 +34,10 @@ class Project:
         """Whether something belongs to the task, and not to a library or to what every task builds on."""
         if isinstance(thing, FunctionType):
             return self.has_file(thing.__code__.co_filename)
-        if isinstance(thing, type) and any(
-            isinstance(one, FunctionType) and self.has(one) for one in vars(thing).values()
-        ):
-            return True  # whatever __module__ was set to
+        if isinstance(thing, type) and thing.__flags__ & HEAP_TYPE:
+            functions = [one for one in vars(thing).values() if isinstance(one, FunctionType)]
+            if not _is_named(thing) or any(self.has(one) for one in functions if not _is_text(one)):
+                return True  # whatever __module__ was set to
         module = thing if isinstance(thing, ModuleType) else sys.modules.get(thing.__module__)
         if module is None:
             return True
@@ -51,6 +53,19 @@ class Project:
         if path.is_relative_to(PACKAGE):
             return path.parent == PACKAGE / "tasks"
         return any(path.is_relative_to(place) for place in self.places) or not in_library(path)
+
+
+def _is_text(function: FunctionType) -> bool:
+    """Whether a function was made from text, as Python makes methods of dataclasses."""
+    return function.__code__.co_filename == "<string>"
+
+
+def _is_named(kind: type) -> bool:
+    """Whether a class is found in the module that it names as its own."""
+    found: object = sys.modules.get(kind.__module__)
+    for part in kind.__qualname__.split("."):
+        found = getattr(found, part, None)
+    return found is kind
 
 
 def in_library(path: Path) -> bool:

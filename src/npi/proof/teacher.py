@@ -20,8 +20,9 @@ from npi.errors import NotProvable
 from npi.language.program import ARGS, Call, Decision, Observation, Program, act, handle_calls, is_program
 from npi.language.task import Task
 from npi.proof.abstract_env import AbstractEnv, is_plain_number
+from npi.proof.around_runs import check_around_runs
 from npi.proof.code_rules import REMEDY
-from npi.proof.hidden_state import Watch, check_around_runs
+from npi.proof.hidden_state import Watch
 from npi.proof.oracle import Signal
 
 # Frames of the built-in recursive teachers have fewer than ten decisions. A frame with more than this many is taken for
@@ -163,8 +164,7 @@ class Teacher:
     def _end(self, decision: Decision = None, looks: bool = False, fault: NotProvable | None = None) -> Never:
         if self.end is not None:
             fault = NotProvable(
-                f"{self.position.call.program} goes on after its replay has ended: a program must not act in "
-                f"`finally`, and must name the errors that `except` handles"
+                f"{self.position.call.program} goes on after its replay has ended: a program must not act in `finally`"
             )
         self.end = _ReplayEnd(decision, looks, fault)
         raise self.end
