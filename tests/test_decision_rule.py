@@ -46,10 +46,10 @@ def test_the_threshold(always_stop):
 
 
 def test_margins_follow(monkeypatch):
-    """With a threshold of probability 3/4, a stop logit of 0 is log 3 away from a return."""
-    logits = decision.Logits(torch.zeros(1), torch.tensor([[9.0, 0.0]]), (torch.tensor([[9.0, 0.0]]),))
+    """With a threshold of probability 3/4, a return needs a stop logit of log 3."""
+    logits = decision.Logits(torch.ones(1), torch.tensor([[9.0, 0.0]]), (torch.tensor([[9.0, 0.0]]),))
     monkeypatch.setattr(decision, "STOP_PROBABILITY", 0.75)
-    assert decision.margin(logits, torch.tensor([False])).item() == pytest.approx(log(3))
+    assert decision.margin(logits, torch.tensor([False])).item() == pytest.approx(log(3) - 1)
 
 
 def test_running_follows(shipped, always_stop):

@@ -136,15 +136,15 @@ class AlwaysGreater(int):
     def __gt__(self, other: object) -> bool:
         return True
 
+    def __ge__(self, other: object) -> bool:
+        return False  # only > is used
+
 
 def test_no_value_is_greater_than_itself():
     tape = TapeKind(symbols=None, heads=2).tape([AlwaysGreater(1), 0])
     assert not tape.greater(0, 1)
     tape.move(RIGHT, 1)
     assert tape.greater(0, 1)
-
-    def __ge__(self, other: object) -> bool:
-        return False  # only > is used
 
 
 ODD = [AlwaysGreater(1), AlwaysGreater(2)]

@@ -194,7 +194,9 @@ def test_the_checker_is_short_and_needs_neither_torch_nor_the_search():
         "print(*sorted(name for name in loaded if not name.startswith(rooms) or name.startswith('npi.proof.')))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    trusted = "abstract_env checker code_rules hidden_state histories lazy_graph lazy_tape oracle project teacher"
+    trusted = """
+    abstract_env around_runs checker code_rules hidden_state histories lazy_graph lazy_tape oracle project python_names
+    snapshot teacher"""
     found = [name for name in done.stdout.split() if name.startswith("npi.proof.")]
     assert found == [f"npi.proof.{name}" for name in trusted.split()]
     assert "torch" not in done.stdout.split()

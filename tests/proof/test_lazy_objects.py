@@ -150,9 +150,9 @@ def test_without_a_number_head_0_is_meant():
 
     def run():
         tape.load_abstract(GOOD_TAPES[1][1]._replace(heads=(0, 0)))
-        tape.write(1)
         tape.move(RIGHT, 1)
         tape.write(0, 1)
+        tape.write(1)
         return tape.read(), tape.read(0), tape.same(0, 1)
 
     assert {shown for shown in oracle.outcomes(run) if not shown[2]} == {(1, 1, False)}

@@ -37,8 +37,11 @@ class GraphKind:
     counted: int = 2
 
     def __post_init__(self) -> None:
-        if self.counted < 1:
-            raise ValueError(f"counted is {self.counted}, but must be at least 1: programs see if any vertex is open")
+        if type(self.counted) is not int or self.counted < 1:
+            raise ValueError(
+                f"counted is {self.counted!r}, but must be a whole number of at least 1: programs see if any vertex is "
+                f"open"
+            )
 
     def graph(self, vertices: Iterable[tuple[Hashable, Iterable[Hashable]]]) -> Graph:
         """A graph of this kind: every vertex with its children, in the order in which they are visited."""

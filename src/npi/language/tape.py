@@ -68,6 +68,11 @@ class TapeKind:
                 raise ValueError(f"{what} is {number!r}, but must be a whole number of at least {least}")
         if self.home not in ("left", "right"):
             raise ValueError(f"home is {self.home!r}, but must be 'left' or 'right'")
+        far, length_of = vars(self)["far"], vars(self)["length_of"]
+        if not isinstance(far, tuple):
+            raise ValueError(f"far is {self.far!r}, but must be a tuple of heads, such as (1,)")
+        if not isinstance(length_of, TapeKind | None):
+            raise ValueError(f"length_of is {self.length_of!r}, but must be the kind of another tape")
         if missing := [head for head in self.far if head not in range(self.heads)]:
             raise ValueError(f"far names the heads {missing}, but the tape has heads 0 to {self.heads - 1}")
         if self.far and self.beyond is not None:

@@ -20,13 +20,13 @@ from typing import Any, TypeAlias
 from npi.errors import NotProvable
 from npi.language.env import Env
 from npi.language.graph import GraphKind
-from npi.language.program import Observation
+from npi.language.program import Observation, Program, handle_calls
 from npi.language.tape import TapeKind
-from npi.proof.code_rules import REMEDY
 from npi.proof.hidden_state import Watch
 from npi.proof.lazy_graph import AbstractGraph, LazyGraph
 from npi.proof.lazy_tape import AbstractTape, LazyTape
 from npi.proof.oracle import CONCRETE_ONLY, EXPLORATION_METHODS, Oracle, Refused, Signal
+from npi.proof.snapshot import REMEDY
 
 AbstractState: TypeAlias = tuple[AbstractTape | AbstractGraph, ...]  # one for each kind that the environment lists
 PROOF = Path(__file__).parent
@@ -189,9 +189,16 @@ class AbstractEnv:
                 after.append(number if part is parts[number] else self._part_number(part))
             return shown, self._number(tuple(after))
 
-        found = self.guarded(lambda: self.oracle.outcomes(outcome))
+        with handle_calls(self):
+            found = self.guarded(lambda: self.oracle.outcomes(outcome))
         self.watch.check(bindings=False)
         return found
+
+    def call(self, program: Program, args: tuple[int, ...]) -> None:
+        """Take a call of a program that `observe` or `act` makes: a run would take it for a decision."""
+        raise NotProvable(
+            f"{self.env_class.__name__} calls the program {program.name} in observe or act: only programs call programs"
+        )
 
     def _part_number(self, part: AbstractTape | AbstractGraph) -> int:
         number = self._part_numbers.setdefault(part, len(self.parts))

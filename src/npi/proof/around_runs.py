@@ -11,8 +11,8 @@ from typing import Any
 
 from npi.errors import NotProvable
 from npi.language.task import Task
-from npi.proof.code_rules import REMEDY
-from npi.proof.hidden_state import MUTABLE, Watch
+from npi.proof.hidden_state import Watch
+from npi.proof.snapshot import MUTABLE, REMEDY
 
 # Functions of a task that run before or after its problems.
 AROUND_RUNS = ("sample", "sample_test", "prepare", "parse", "answer", "result", "show", "corner_cases")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import builtins
 import dis
+import functools
 import re
 from collections.abc import Iterator, Sequence
 from types import BuiltinFunctionType, CodeType, FunctionType
@@ -21,8 +22,8 @@ from typing import Any
 from npi.errors import NotProvable
 from npi.proof.oracle import EXPLORATION_METHODS
 from npi.proof.python_names import PURE_BUILTINS, REFUSED_AROUND_RUNS
+from npi.proof.snapshot import REMEDY
 
-REMEDY = "a proof cannot see it: keep all of the state on tapes and graphs"
 DUNDER = re.compile(r"__\w+__")
 CONSTRUCTORS = ("__init__", "__post_init__")
 PLAIN_DUNDERS = (*CONSTRUCTORS, "__name__", "__qualname__", "__doc__", "__module__")  # in code that runs in no step
@@ -30,11 +31,15 @@ PLAIN_DUNDERS = (*CONSTRUCTORS, "__name__", "__qualname__", "__doc__", "__module
 REFUSED_ATTRIBUTES = re.compile(
     r"(gi|cr|ag|tb)_frame|f_(back|globals|locals|builtins)|_(Lazy)?(Tape|Graph)__\w+|" + "|".join(EXPLORATION_METHODS)
 )
+MAIN = ("__main__",)  # a text that names no attribute
 FORMATS = ("format", "format_map")  # methods that read attributes which a text names
 HANDLERS = ("CHECK_EXC_MATCH", "CHECK_EG_MATCH", "WITH_EXCEPT_START", "BEFORE_WITH")
 GLOBAL_LOADS = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 ATTRIBUTE_LOADS = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR")
 ATTRIBUTE_STORES = ("STORE_ATTR", "DELETE_ATTR")
+
+
+SETTERS = (functools.update_wrapper, functools.wraps)  # and other functions that assign to attributes
 
 
 def check_step_code(function: FunctionType, constructor: bool = False, generated: bool = False) -> None:
@@ -113,17 +118,23 @@ def check_code_around_runs(function: FunctionType) -> None:
     """Raise NotProvable if the code of a function that runs in no step reaches things by names that nobody sees."""
     for instruction in instructions(function.__code__):
         name, operation = instruction.argval, instruction.opname
-        if (operation in GLOBAL_LOADS and name in REFUSED_AROUND_RUNS and name not in function.__globals__) or (
+        names: Sequence[str] = ()
+        if operation in GLOBAL_LOADS and name in REFUSED_AROUND_RUNS and name not in function.__globals__:
+            names = (name,)
+        elif operation in (*ATTRIBUTE_LOADS, *ATTRIBUTE_STORES):
             # `register` of an abstract class changes what `isinstance` says.
-            operation in (*ATTRIBUTE_LOADS, *ATTRIBUTE_STORES)
-            and (name == "register" or (DUNDER.fullmatch(name) and name not in PLAIN_DUNDERS))
-        ):
-            raise NotProvable(f"{_where(function)} uses {name}, by which it could leave behind what steps can find")
+            refused = name == "register" or REFUSED_ATTRIBUTES.fullmatch(name) or DUNDER.fullmatch(name)
+            plain = name in PLAIN_DUNDERS and (name not in CONSTRUCTORS or function.__name__ in CONSTRUCTORS)
+            names = (name,) if refused and not plain else ()
+        elif operation == "LOAD_CONST":
+            names = [text for text in _constant_texts(name) if DUNDER.fullmatch(text) and text not in MAIN]
+        for text in names:
+            raise NotProvable(f"{_where(function)} uses {text}, by which it could leave behind what steps can find")
 
 
 def refuse_around_runs(value: Any, what: str) -> None:
     """Raise NotProvable if a value to which code around runs refers is a built-in function that it must not use."""
-    if any(value is getattr(builtins, name) for name in REFUSED_AROUND_RUNS):
+    if any(value is refused for refused in (*(getattr(builtins, name) for name in REFUSED_AROUND_RUNS), *SETTERS)):
         raise NotProvable(f"{what} is {value.__name__}, by which code could leave behind what steps can find")
 
 
@@ -179,6 +190,15 @@ def instructions(code: CodeType) -> Iterator[dis.Instruction]:
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from instructions(constant)
+
+
+def unwrapped(function: Any) -> Iterator[FunctionType]:
+    """A function, and the functions that its decorators wrap."""
+    seen: set[int] = set()
+    while isinstance(function, FunctionType) and id(function) not in seen:
+        seen.add(id(function))
+        yield function
+        function = getattr(function, "__wrapped__", None)
 
 
 def is_pure_builtin(value: Any) -> bool:

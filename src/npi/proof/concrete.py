@@ -27,6 +27,7 @@ from npi.language.task import Task
 from npi.language.trace import Limits, Runaway
 from npi.proof.abstract_env import AbstractEnv
 from npi.proof.histories import Histories
+from npi.proof.python_names import PLAIN
 from npi.proof.teacher import Teacher
 
 SAMPLED_PROBLEMS = 500  # at least; corner cases of the sampled sizes come in addition
@@ -159,7 +160,10 @@ def _start_fault(abstract: AbstractEnv, env: Any) -> str:
         if fault := structure.start_fault(kind):
             return f"number {number + 1} of the tapes and graphs {fault}"
         if isinstance(structure, Tape):
-            lengths[number] = len(structure.contents())
+            cells = structure.contents()
+            if odd := [cell for cell in cells if not _is_plain_value(cell)]:
+                return f"number {number + 1} holds {odd[0]!r}: a value that is compared must be a number or a text"
+            lengths[number] = len(cells)
     for number, length in lengths.items():
         measure = abstract.measure(number)
         if length != lengths[measure]:
@@ -168,6 +172,11 @@ def _start_fault(abstract: AbstractEnv, env: Any) -> str:
                 f"promises equal lengths"
             )
     return ""
+
+
+def _is_plain_value(value: Any) -> bool:
+    """Whether comparing a value with `>` calls no code that a task could have written."""
+    return type(value) in PLAIN or (type(value) is tuple and all(map(_is_plain_value, value)))
 
 
 def short_text(problem: Any) -> str:

@@ -14,22 +14,19 @@ import gc
 import re
 import sys
 from collections import Counter, OrderedDict, defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from enum import EnumType
 from types import (
     BuiltinFunctionType,
     CodeType,
     FunctionType,
-    GetSetDescriptorType,
     MappingProxyType,
     MemberDescriptorType,
-    MethodDescriptorType,
     MethodType,
     ModuleType,
-    WrapperDescriptorType,
 )
-from typing import Any, Generic, NamedTuple, Protocol
+from typing import Any, Generic, Protocol
 
 from npi.errors import BadInput, NotProvable
 from npi.language.env import Env
@@ -40,7 +37,6 @@ from npi.language.task import Task
 from npi.proof.code_rules import (
     CONSTRUCTORS,
     DUNDER,
-    REMEDY,
     assignments,
     check_code_around_runs,
     check_step_code,
@@ -49,32 +45,33 @@ from npi.proof.code_rules import (
     is_pure_builtin,
     names_used,
     refuse_around_runs,
+    unwrapped,
 )
 from npi.proof.project import Project
-from npi.proof.python_names import GENERATED, GIVEN_TO_CLASSES, IMPURE_NAMES, PURE_MODULES, REFUSED_MODULES
+from npi.proof.python_names import (
+    DESCRIPTORS,
+    GENERATED,
+    GIVEN_TO_CLASSES,
+    IMPURE_NAMES,
+    PLAIN,
+    PLAIN_SIZE,
+    PURE_MODULES,
+    REFUSED_MODULES,
+)
+from npi.proof.snapshot import CONTAINERS, MUTABLE, REMEDY, Snapshot, content_of
 
-MUTABLE = (list, dict, set, bytearray, deque)
-CONTAINERS = (*MUTABLE, tuple, frozenset, MappingProxyType)
 PLAIN_CONTAINERS = (deque, OrderedDict, defaultdict, Counter)  # of Python, which keep nothing beside their content
 MAX_WATCHED = 1000  # entries of a list, dictionary or set; a larger one takes too long to compare at every step
-MAX_NESTED = 20  # lists in lists that are followed
+MAX_DEPTH = 100  # values in values that are followed
+MAX_TEXT = 80  # characters by which a value is called
 GIVEN_TO_PROGRAMS = ("__wrapped__", "name", "function")  # attributes of what @program makes
-# Attributes of classes that stand for fields of their instances.
-DESCRIPTORS = (
-    MemberDescriptorType,
-    GetSetDescriptorType,
-    WrapperDescriptorType,
-    MethodDescriptorType,
-    type(vars(NamedTuple("_", [("field", int)]))["field"]),
-)
 KINDS = (TapeKind, GraphKind)  # objects of npi that a step may refer to
 NPI_TYPES = (Env, Tape, Graph, *KINDS, BadInput)
-PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), range)
 NO_STEP = ("of", "tapes", "describe", "fields", "argument_sizes", "label_sizes", "shows_image")  # methods of Env
 ENUM_TABLE = re.compile(r"_[a-z]\w*_")  # an attribute in which an enumeration keeps its members
 
 
-class Watch:
+class Watch(Snapshot):
     """What some functions refer to, and whether it has changed since.
 
     step      whether the functions run in steps; otherwise they run in none, as `of` and `sample`, and nothing that
@@ -83,24 +80,20 @@ class Watch:
     codes     the code of every function that was followed
     loaded    the names that these functions refer to
     assigned  the globals and attributes that they assign to, each with the function
-    bound     where each value is bound, its name there, the value, and how messages call it
-    contents  each value that can be changed in place, its content, and how messages call it
     """
 
     def __init__(self, owner: str, env: type[Env], step: bool = True):
-        self.owner, self.env, self.step, self.project = owner, env, step, Project(env)
+        super().__init__(owner)
+        self.env, self.step, self.project = env, step, Project(env)
         self.unseen, self.codes = dict[str, None](), dict[CodeType, None]()
         self.loaded: set[str] = set()
         self.assigned: dict[str, str] = {}
-        self.bound: list[tuple[Mapping[str, Any] | Any, str, Any, str]] = []
-        self.contents: list[tuple[Any, tuple[Any, ...], str]] = []
-        self.classes: dict[type, frozenset[str]] = {}  # with the names of their attributes
         # Modules and classes of libraries, whose names code may refer to: with the names that were followed.
         self.namespaces: dict[int, tuple[ModuleType | type, set[str]]] = {}
         self.shown: dict[int, str] = {}  # dictionaries behind a MappingProxyType, which others may change
         self.constructors: set[int] = set()
         self.seen: set[int] = set()
-        self.nested = 0  # how many lists or tuples are around what is followed now
+        self.depth = 0  # how many values lead to what is followed now
 
     @staticmethod
     def of(task: Task[Any, Any]) -> Watch:
@@ -192,7 +185,7 @@ class Watch:
             what, short = f"{owner.__name__}.{name}", name.strip("_")
             function = value.__func__ if isinstance(value, staticmethod | classmethod) else value
             if isinstance(function, FunctionType):
-                functions = [one for one in _unwrapped(function) if self.project.has(one)]
+                functions = [one for one in unwrapped(function) if self.project.has(one)]
                 is_text = any(one.__code__.co_filename == "<string>" for one in functions)
                 generated = has_generated and short in GENERATED and is_text
                 if functions and self.step and name in ("__new__", "__exit__") and not generated:
@@ -222,23 +215,6 @@ class Watch:
         )
         return not loaded and is_data and bool(made)
 
-    def check(self, bindings: bool = True) -> None:
-        """Raise NotProvable if anything has changed. `bindings`: also check that names refer to the same values."""
-        for value, content, what in self.contents:
-            now = tuple(_content(value))
-            if len(now) != len(content) or any(a is not b for a, b in zip(now, content, strict=True)):
-                raise NotProvable(f"{self.owner} changes {what}, where {REMEDY}")
-        if not bindings:  # the rules for code allow no change; other code would have to make it
-            return
-        for cls, names in self.classes.items():
-            if vars(cls).keys() != names:
-                changed = [name for name in vars(cls).keys() ^ names if not name.startswith("__")]
-                if changed:
-                    raise NotProvable(f"{self.owner} changes {cls.__name__}.{min(changed)}, where {REMEDY}")
-        for place, name, value, what in self.bound:
-            if (place.get(name) if isinstance(place, Mapping) else getattr(place, name, None)) is not value:
-                raise NotProvable(f"{self.owner} changes {what}, where {REMEDY}")
-
     def _watch(self, place: Any, name: str, what: str) -> None:
         """Watch a value where it is bound."""
         try:
@@ -251,16 +227,26 @@ class Watch:
     def follow(self, value: Any, what: str) -> None:
         """Watch what a value consists of, refuse it, or note that its changes cannot be seen."""
         kind = type(value)
+        if id(value) in self.seen or kind in PLAIN:
+            return
+        if self.depth > MAX_DEPTH:
+            self._note(f"{what[:MAX_TEXT]}...", f"nested in {MAX_DEPTH} others")
+            return
+        self.depth += 1
+        self._follow(value, kind, what)
+        self.depth -= 1
+
+    def _follow(self, value: Any, kind: type, what: str) -> None:
         if isinstance(value, ModuleType):
             self._follow_module(value, what)
-        elif id(value) in self.seen or kind in PLAIN:
-            return
         elif isinstance(value, Tape | Graph) and self.step:
             raise NotProvable(f"{self.owner} uses {what}, which is no tape of the environment, where {REMEDY}")
         elif isinstance(value, FunctionType) and is_program(value):
             self._follow_program(value, what)
         elif isinstance(value, FunctionType):
-            for function in _unwrapped(value):
+            if not self.step:
+                refuse_around_runs(value, what)
+            for function in unwrapped(value):
                 if self.project.has(function):
                     self.add(function)
                 elif id(function) not in self.seen:
@@ -318,7 +304,7 @@ class Watch:
                 for slot, member in (*vars(owner).items(),) if self.project.has(owner) else ():
                     if isinstance(member, MemberDescriptorType):
                         self._watch(value, slot, f"{slot}, an attribute of {what}")
-            has_more = kind.__basicsize__ > _PLAIN_SIZE  # it can keep state in C
+            has_more = kind.__basicsize__ > PLAIN_SIZE  # it can keep state in C
             if has_more and not isinstance(value, (*CONTAINERS, int, float, complex, str, bytes)):
                 self._note(what, kind.__name__)
         elif kind in KINDS or kind in PLAIN_CONTAINERS or kind in CONTAINERS:
@@ -326,27 +312,24 @@ class Watch:
                 self.follow(value.default_factory, f"what makes the entries of {what}")
         elif not is_pure_builtin(value):
             self._refuse_module(kind.__module__, what)
-            for part in (getattr(value, name, None) for name in ("__wrapped__", "func")):
-                if isinstance(part, FunctionType | type) or hasattr(part, "func"):
+            for name in ("__wrapped__", "func", "args", "keywords"):  # of a cache, or of functools.partial
+                if isinstance(
+                    part := getattr(value, name, None), FunctionType | BuiltinFunctionType | type | tuple | dict
+                ):
                     self.follow(part, what)
             self._note(what, kind.__name__)
 
     def _follow_content(self, value: Any, what: str) -> None:
         if isinstance(value, MappingProxyType):
             self.shown |= {id(shown): what for shown in gc.get_referents(value)}
-        content = tuple(_content(value))
+        content = tuple(content_of(value))
         if isinstance(value, (*MUTABLE, MappingProxyType)):
             if len(content) > MAX_WATCHED and self.step:
                 self._note(what, f"{type(value).__name__} of {len(value):,} entries")
                 return
             self.contents.append((value, content, what))
-        if self.nested == MAX_NESTED:
-            self._note(what, f"nested in {MAX_NESTED} others")
-            return
-        self.nested += 1
         for part in content:
             self.follow(part, what if what.startswith("a part of") else f"a part of {what}")
-        self.nested -= 1
 
     def _follow_module(self, module: ModuleType, what: str) -> None:
         if id(module) in self.namespaces:
@@ -375,6 +358,8 @@ class Watch:
                 self.follow(value, what)
             elif isinstance(space, ModuleType):
                 self._refuse_impure(space.__name__, name, what)
+                if not self.step:
+                    refuse_around_runs(value, what)
             if not own and not (
                 callable(value) or isinstance(value, (*DESCRIPTORS, property, staticmethod, classmethod))
             ):
@@ -411,28 +396,3 @@ class Watch:
 
     def _note(self, what: str, kind: str) -> None:
         self.unseen[f"{what} ({kind})"] = None
-
-
-def _content(value: Any) -> Iterable[Any]:
-    """The parts of a list, a dictionary, a set or a tuple, without calling code of a derived class."""
-    if isinstance(value, dict | MappingProxyType):
-        kind: Any = dict if isinstance(value, dict) else MappingProxyType
-        return (*kind.keys(value), *kind.values(value))
-    kinds: tuple[Any, ...] = (list, tuple, bytearray, set, frozenset, deque)
-    return next(kind.__iter__(value) for kind in kinds if isinstance(value, kind))
-
-
-def _unwrapped(function: Any) -> Iterator[FunctionType]:
-    """A function, and the functions that its decorators wrap."""
-    seen: set[int] = set()
-    while isinstance(function, FunctionType) and id(function) not in seen:
-        seen.add(id(function))
-        yield function
-        function = getattr(function, "__wrapped__", None)
-
-
-class _Plain:
-    """An object without anything in C."""
-
-
-_PLAIN_SIZE = _Plain.__basicsize__

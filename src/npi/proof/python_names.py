@@ -1,4 +1,7 @@
-"""Names of Python, by what they mean for a proof: which built-in functions and modules are pure, which are refused."""
+"""Names and types of Python, by what they mean for a proof: what is pure, what is refused, what needs no look."""
+
+from types import GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType
+from typing import NamedTuple
 
 # Built-in functions and types whose results depend on their arguments alone. Exceptions are allowed too.
 PURE_BUILTINS = """
@@ -31,3 +34,14 @@ module qualname doc dict weakref annotations slots orig_bases parameters hash ma
 dataclass_params abstractmethods static_attributes firstlineno type_params classcell annotations_cache annotate
 annotate_func slotnames new_member getnewargs
 """.split()  # noqa: SIM905
+# Attributes of classes that stand for fields of their instances.
+DESCRIPTORS = (
+    MemberDescriptorType,
+    GetSetDescriptorType,
+    WrapperDescriptorType,
+    MethodDescriptorType,
+    type(vars(NamedTuple("_", [("field", int)]))["field"]),
+)
+# Types of values that hold nothing else.
+PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), range)
+PLAIN_SIZE = type("_", (), {}).__basicsize__  # of an object without anything in C

@@ -21,9 +21,9 @@ from npi.language.program import ARGS, Call, Decision, Observation, Program, act
 from npi.language.task import Task
 from npi.proof.abstract_env import AbstractEnv, is_plain_number
 from npi.proof.around_runs import check_around_runs
-from npi.proof.code_rules import REMEDY
 from npi.proof.hidden_state import Watch
 from npi.proof.oracle import Signal
+from npi.proof.snapshot import REMEDY
 
 # Frames of the built-in recursive teachers have fewer than ten decisions. A frame with more than this many is taken for
 # a loop.
@@ -69,6 +69,8 @@ class Teacher:
         self.programs: dict[str, Program] = {}
         self.given_args: dict[Call, tuple[int, ...]] = {}  # the arguments that a program gives in a call
         self.starts: dict[Call, Position] = {}
+        if act in (task.main, *task.extra_programs):
+            raise NotProvable(f"{task.name} has act for a program of its own: give it a program that calls act")
         self.roots = [self._identify(program, ()) for program in (task.main, *task.extra_programs)]
 
     def _observe_method(self) -> FunctionType:
