@@ -53,7 +53,7 @@ MEMORY = 6 << 30  # bytes that a mutant may use: some grow without end
 
 TAPES = ["proof/test_lazy_objects.py", "proof/test_lazy_tape.py", "proof/test_exhaustive_tapes.py"]
 GRAPHS = ["proof/test_lazy_objects.py", "proof/test_lazy_graph.py", "proof/test_exhaustive_graphs.py"]
-RULES = ["proof/test_soundness.py", "proof/test_hidden_state.py"]
+RULES = ["proof/test_soundness.py", "proof/test_hidden_state.py", "proof/test_refused_tasks.py"]
 EXPLORED = [
     f"proof/test_verify.py::test_the_page_on_proofs_gives_the_measured_sizes[{name}]"
     for name in ("toposort", "bubblesort", "quicksort", "sorting")

@@ -292,7 +292,7 @@ def write_and_look(pad):
         (Trits, compare_ends, "has symbols=3 and beyond=None, declared are symbols=2"),
         (Equal, compare_ends, "length_of promises equal lengths"),
         (Counting, write_and_look, r"Counting.act \(.*\) assigns to the attribute acts"),
-        (Hidden, compare_ends, "FACTS, which Hidden.observe refers to, and FACTS, which Hidden.of refers to"),
+        (Hidden, compare_ends, "FACTS, which Hidden.observe refers to and FACTS, which Hidden.of refers to"),
     ],
 )
 def test_what_concrete_problems_show_is_compared_with_what_is_declared(env, main, message):

@@ -68,10 +68,9 @@ def run(
         limits = Limits(max_steps or default_limits(found, problem).steps, max_depth or Limits().depth)
     decider: Any = model
     if table is not None:
-        from npi.proof.program_table import check_table_fits, load_table
+        from npi.proof.program_table import load_table
 
         decider = load_table(table)
-        check_table_fits(decider, task)
     try:
         done = npi.run(
             task,

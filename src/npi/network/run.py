@@ -68,6 +68,15 @@ class UntracedDecider(Protocol):
         ...
 
 
+@runtime_checkable
+class OwnTaskDecider(Decider, Protocol):
+    """A decider that was made for one task, such as a compiled program."""
+
+    def task_to_run(self, task: Task[Any, Any] | str) -> Task[Any, Any]:
+        """Find the task; raise BadInput if the decider was not made for it, or if it has changed since."""
+        ...
+
+
 def run(
     task: Task[Any, Any] | str,
     problem: Any,
@@ -102,7 +111,9 @@ def run(
         WRITE OUT 1
         CARRY
     """
-    if isinstance(model, Decider):
+    if isinstance(model, OwnTaskDecider):
+        found, decider = model.task_to_run(task), model
+    elif isinstance(model, Decider):
         found, decider = tasks.find_task(task), model
     else:
         from npi.network.checkpoint import resolve_model

@@ -182,7 +182,10 @@ class AbstractEnv:
                 structure.load_abstract(parts[number])
             shown = run()
             if vars(self.env) != self.attributes or type(self.env) is not self.env_class:
-                raise NotProvable(f"{self.env_class.__name__} changes an attribute beside its tapes, where {REMEDY}")
+                changed = sorted(vars(self.env).keys() ^ self.attributes.keys()) or ["an attribute"]
+                raise NotProvable(
+                    f"{self.env_class.__name__} changes {', '.join(changed)} beside its tapes, where {REMEDY}"
+                )
             after = []
             for structure, number in zip(structures, numbers, strict=True):
                 part = structure.abstract_state()

@@ -35,7 +35,8 @@ def check_around_runs(task: Task[Any, Any], attributes: Iterable[str]) -> None:
     for value, _, what in around.contents:
         if id(value) in watched:
             raise NotProvable(
-                f"a step of {task.name} and other code share what can be changed: {watched[id(value)]}, and {what}. "
+                f"a step of {task.name} and other code share what can be changed: "
+                f"{' and '.join(dict.fromkeys((watched[id(value)], what)))}. "
                 f"What the other code leaves there reaches the step, and {REMEDY}. If it is a constant, make it a "
                 f"tuple, a frozenset or a types.MappingProxyType, and so every list, set and dictionary in it"
             )

@@ -123,7 +123,11 @@ def check_code_around_runs(function: FunctionType) -> None:
             names = (name,)
         elif operation in (*ATTRIBUTE_LOADS, *ATTRIBUTE_STORES):
             # `register` of an abstract class changes what `isinstance` says.
-            refused = name == "register" or REFUSED_ATTRIBUTES.fullmatch(name) or DUNDER.fullmatch(name)
+            refused = (
+                name in ("register", *REFUSED_AROUND_RUNS)
+                or REFUSED_ATTRIBUTES.fullmatch(name)
+                or DUNDER.fullmatch(name)
+            )
             plain = name in PLAIN_DUNDERS and (name not in CONSTRUCTORS or function.__name__ in CONSTRUCTORS)
             names = (name,) if refused and not plain else ()
         elif operation == "LOAD_CONST":

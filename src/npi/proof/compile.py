@@ -12,7 +12,7 @@ from npi.errors import BadInput
 from npi.language.task import Task
 from npi.progress import ProgressCallback, no_progress
 from npi.proof import decompile as decompiler
-from npi.proof.program_table import ProgramTable, check_table_fits, read_table
+from npi.proof.program_table import ProgramTable, read_table
 
 if TYPE_CHECKING:
     import torch
@@ -80,4 +80,4 @@ def decompile(
             act(pad, SWAP)
     """
     table = model if isinstance(model, ProgramTable) else compile(task, model, device=device, progress=progress)
-    return decompiler.decompile(table, check_table_fits(table, task))
+    return decompiler.decompile(table, table.task_to_run(task))

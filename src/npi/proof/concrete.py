@@ -148,7 +148,9 @@ def _start_fault(abstract: AbstractEnv, env: Any) -> str:
         return f"a {type(env).__name__}, and {abstract.env_class.__name__} is what is proved"
     structures: list[Any] | None = abstract.concrete_structures(env)
     if structures is None:
-        return "it keeps its tapes in other attributes, or one of them in two places"
+        more = sorted(vars(env).keys() - abstract.attributes.keys())
+        beside = f": __init__ does not make {', '.join(more)}" if more else ""
+        return f"it keeps its tapes in other attributes, or one of them in two places{beside}"
     if len({*map(id, structures)}) < len(structures):
         return "one tape or graph stands where two are declared"
     kinds: tuple[Any, ...] = abstract.kinds

@@ -53,6 +53,7 @@ from npi.proof.python_names import (
     GENERATED,
     GIVEN_TO_CLASSES,
     IMPURE_NAMES,
+    METHODS,
     PLAIN,
     PLAIN_SIZE,
     PURE_MODULES,
@@ -328,8 +329,8 @@ class Watch(Snapshot):
                 self._note(what, f"{type(value).__name__} of {len(value):,} entries")
                 return
             self.contents.append((value, content, what))
-        for part in content:
-            self.follow(part, what if what.startswith("a part of") else f"a part of {what}")
+        for number, part in enumerate(content):
+            self.follow(part, f"part {number} of {what}")
 
     def _follow_module(self, module: ModuleType, what: str) -> None:
         if id(module) in self.namespaces:
@@ -360,9 +361,7 @@ class Watch(Snapshot):
                 self._refuse_impure(space.__name__, name, what)
                 if not self.step:
                     refuse_around_runs(value, what)
-            if not own and not (
-                callable(value) or isinstance(value, (*DESCRIPTORS, property, staticmethod, classmethod))
-            ):
+            if not (own or callable(value) or isinstance(value, (*DESCRIPTORS, *METHODS))):
                 self._watch(vars(space), name, what)
 
     def _follow_library(self, value: Any, what: str, kind: str) -> None:

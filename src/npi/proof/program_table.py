@@ -87,6 +87,26 @@ class ProgramTable:
     ):
         self.task, self.teacher, self.entry_states, self.states = task, teacher, entry_states, states
         self.certificate = certificate
+        self.fitting: list[Task[Any, Any]] = []  # tasks of which `task_to_run` found that the table fits
+
+    def task_to_run(self, task: Task[Any, Any] | str) -> Task[Any, Any]:
+        """Find the task; raise BadInput if the table belongs to another task or teacher, or if the task has changed."""
+        found = tasks.find_task(task, self.teacher)
+        if any(found is known for known in self.fitting):
+            return found
+        if (self.task, self.teacher) != (found.name, found.teacher):
+            raise BadInput(
+                f"this is a table of {self.task} ({self.teacher}), not of {found.name} ({found.teacher}): choose "
+                f"another table or another task"
+            )
+        if self.certificate is not None:
+            proved, now = task_files(self.certificate.files), hash_files(found, RUN_ROOMS)
+            if changed := file_differences(proved, now):
+                raise BadInput(
+                    f"the table of {self.task} is out of date ({changed[0]}): compile it again with npi compile"
+                )
+        self.fitting.append(found)
+        return found
 
     def document(self) -> dict[str, Any]:
         """The table as JSON: its decisions, its states with the observations of each, and where each call begins."""
@@ -180,23 +200,6 @@ class ProgramTable:
             for field in fields(BasicBlock):
                 setattr(entry, field.name, getattr(block, field.name))
         return entries
-
-
-def check_table_fits(table: ProgramTable, task: Task[Any, Any] | str) -> Task[Any, Any]:
-    """Find the task; raise BadInput if the table belongs to another task or teacher, or if the task has changed."""
-    found = tasks.find_task(task, table.teacher)
-    if (table.task, table.teacher) != (found.name, found.teacher):
-        raise BadInput(
-            f"this is a table of {table.task} ({table.teacher}), not of {found.name} ({found.teacher}): choose another "
-            f"table or another task"
-        )
-    if table.certificate is not None:
-        proved, now = task_files(table.certificate.files), hash_files(found, RUN_ROOMS)
-        if changed := file_differences(proved, now):
-            raise BadInput(
-                f"the table of {table.task} is out of date ({changed[0]}): compile it again with npi compile"
-            )
-    return found
 
 
 def save_table(table: ProgramTable, path: str | Path) -> None:

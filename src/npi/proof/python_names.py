@@ -1,6 +1,12 @@
 """Names and types of Python, by what they mean for a proof: what is pure, what is refused, what needs no look."""
 
-from types import GetSetDescriptorType, MemberDescriptorType, MethodDescriptorType, WrapperDescriptorType
+from types import (
+    DynamicClassAttribute,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    WrapperDescriptorType,
+)
 from typing import NamedTuple
 
 # Built-in functions and types whose results depend on their arguments alone. Exceptions are allowed too.
@@ -10,11 +16,11 @@ hex int isinstance issubclass iter len list map max min next oct ord pow propert
 staticmethod str sum super tuple zip Ellipsis NotImplemented __name__ __debug__ __build_class__
 """.split()  # noqa: SIM905  # as a literal, the words would be hard to read
 # By which other code reaches what no name shows.
-REFUSED_AROUND_RUNS = ("setattr", "delattr", "globals", "vars", "exec", "eval", "__import__")
+REFUSED_AROUND_RUNS = ("setattr", "delattr", "globals", "vars", "exec", "eval")
 # Modules of Python whose functions and classes keep no state of their own, and the exceptions among these.
 PURE_MODULES = """
 __future__ abc bisect cmath collections collections.abc dataclasses enum fractions functools itertools math numbers
-operator _operator statistics string typing typing_extensions
+operator _operator statistics string typing typing_extensions _bisect _collections _functools
 """.split()  # noqa: SIM905
 IMPURE_NAMES = """
 attrgetter methodcaller overload get_overloads clear_overloads singledispatch singledispatchmethod get_args
@@ -42,6 +48,7 @@ DESCRIPTORS = (
     MethodDescriptorType,
     type(vars(NamedTuple("_", [("field", int)]))["field"]),
 )
+METHODS = (property, staticmethod, classmethod, DynamicClassAttribute)
 # Types of values that hold nothing else.
 PLAIN = (int, float, complex, str, bytes, bool, type(None), type(...), range)
 PLAIN_SIZE = type("_", (), {}).__basicsize__  # of an object without anything in C

@@ -13,17 +13,20 @@ import importlib.util
 import marshal
 import os
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from numbers import Number
 from pathlib import Path
 from types import CodeType, MappingProxyType, ModuleType
 from typing import Any
 
 from npi.errors import BadInput
+from npi.language.graph import GraphKind
+from npi.language.tape import TapeKind
 from npi.language.task import Task
 from npi.proof.hidden_state import Watch
 from npi.proof.project import PACKAGE
+from npi.proof.snapshot import CONTAINERS
 
 # Whoever proves trusts these rooms. Whoever runs a compiled program trusts the first alone.
 PROOF_ROOMS = ("language", "network", "proof")
@@ -34,8 +37,8 @@ def hash_files(task: Task[Any, Any], rooms: Iterable[str] = PROOF_ROOMS) -> dict
     """SHA-256 of each file that a task and some rooms consist of.
 
     A file of npi is named by its place in the package, another by its place beside the task's own file. Code that is in
-    no file, such as what a person typed, is named by its function. All constants that the code refers to have one hash:
-    the file of the task may have read them from another.
+    no file, such as what a person typed, is named by its function. All constants that the code refers to have one hash,
+    with the programs and the kinds of tapes: the file of the task may have read them from another.
     """
     own = _file(sys.modules.get(task.env.__module__))
     folder = own.parent if own else Path.cwd()
@@ -54,28 +57,25 @@ def hash_files(task: Task[Any, Any], rooms: Iterable[str] = PROOF_ROOMS) -> dict
     modules = [task.env.__module__, *(program.function.__module__ for program in (task.main, *task.extra_programs))]
     files |= {*codes, *_with_imports(modules, watch)}
     hashes = {_name(path, folder): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(files)}
-    return hashes | typed | {"constants that the code refers to": _hash_constants(watch)}
+    return hashes | typed | {"constants that the code refers to": _hash_constants(watch, task)}
 
 
-def _hash_constants(watch: Watch) -> str:
-    """The hash of all plain values that the code of a task refers to, wherever they were read or computed."""
-    texts = {f"{what}: {text}" for _, _, value, what in watch.bound if (text := _plain_text(value)) is not None}
-    return hashlib.sha256("\n".join(sorted(texts)).encode()).hexdigest()
+def _hash_constants(watch: Watch, task: Task[Any, Any]) -> str:
+    """The hash of all values that the code of a task refers to, wherever they were read or computed."""
+    texts = [f"{what}: {_text(value)}" for _, _, value, what in watch.bound]
+    programs = [f"program {one.name}: {_text(one.function)}" for one in (task.main, *task.extra_programs)]
+    return hashlib.sha256("\n".join([repr(task.env.tapes()), *programs, *texts]).encode()).hexdigest()
 
 
-def _plain_text(value: Any) -> str | None:
-    """A value as text that is the same in every process; None if it has parts that are not plain data."""
-    if isinstance(value, Enum) or value is None or type(value) in (int, float, complex, bool, str, bytes, range):
-        return repr(value)
-    if not isinstance(value, list | tuple | set | frozenset | dict | deque | bytearray | MappingProxyType):
-        return None
-    pairs = isinstance(value, dict | MappingProxyType)
-    parts = [_plain_text(part) for part in (value.items() if pairs else value)]
-    if None in parts:
-        return None
-    if isinstance(value, set | frozenset):
-        parts.sort(key=str)
-    return f"{type(value).__name__}({', '.join(map(str, parts))})"
+def _text(value: Any) -> str:
+    """A value as text that is the same in every process. Of what is not plain data, it names the type."""
+    if isinstance(value, Enum | Number) or type(value) in (str, bytes, range, type(None), TapeKind, GraphKind):
+        return f"{type(value).__qualname__} {value!r}"
+    if isinstance(value, CONTAINERS):
+        is_mapping = isinstance(value, dict | MappingProxyType)
+        parts = [_text(part) for part in (value.items() if is_mapping else value)]
+        return f"{type(value).__name__}({', '.join(sorted(parts) if isinstance(value, set | frozenset) else parts)})"
+    return str(getattr(value, "__qualname__", None) or f"a {type(value).__qualname__}")
 
 
 def task_files(hashes: dict[str, str]) -> dict[str, str]:
