@@ -10,7 +10,7 @@ import pytest
 from samples.certificates import certified, resealed
 from samples.json_edits import edits
 
-from npi import BadInput, Limits, record, tasks
+from npi import BadInput, Limits, record, run, tasks
 from npi.language.interpreter import run_program
 from npi.language.memo import Memo
 from npi.language.program import ACT, Call
@@ -136,6 +136,9 @@ def test_a_table_of_a_task_that_has_changed_since_is_refused(npi, tables, tmp_pa
     code, output, err = npi(command, *words, "--table", path)
     assert (code, output) == (2, "")
     assert "npi/tasks/quicksort.py: changed since the proof" in err
+    if command == "run":
+        with pytest.raises(BadInput, match="is out of date"):
+            run("quicksort", (2, 1), load_table(path))
 
 
 def test_limits_hold_for_tables_too(npi, tables, tmp_path):
