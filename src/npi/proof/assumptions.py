@@ -7,10 +7,11 @@ from collections.abc import Iterable
 # By name; docs/proof.md has the same names.
 ASSUMPTIONS = {
     "problems": "`of` builds every problem as `tapes` declares, as it does the sampled ones",
-    "no hidden state": "the code of the task remembers nothing beside tapes and graphs in places that no check sees: "
-    "attributes of objects that it refers to, files, libraries",
+    "no hidden state": "the code of the task remembers nothing beside tapes and graphs in places that no check sees, "
+    "and `of`, `sample` and the like leave nothing behind for a step",
     "no peeking": "the code of the task does not ask whether a tape is concrete in a way that no check sees",
-    "determinism": "the code of the task does the same whenever it is given the same",
+    "determinism": "the code of the task does the same whenever it is given the same: nothing depends on addresses of "
+    "objects shown as text, or on the order of a set of texts",
     "limits": "no limit on steps, depth or memory ends a run",
     "arithmetic": "float64 arithmetic follows IEEE 754, and torch's sigmoid, tanh and square root are as exact as "
     "rounding.py says",
