@@ -15,8 +15,10 @@ from npi.network.checkpoint import load_model, save_model
 from npi.network.model import NPI, ModelConfig
 from npi.network.neural_decider import NeuralDecider
 from npi.tasks.addition import AdditionPad
+from npi.training.config import FAST
 from npi.training.row_trainer import TeachConfig
 from npi.training.teach import NotFrozen, TeachMetrics, check_frozen, new_programs, rehearsal_frames, teach_task
+from npi.training.trainer import make_trainer
 
 SHORT = TeachConfig(restarts=2, updates=20, batch_frames=8, eval_every=10)
 MAXIMUM = replace(tasks.find("maximum"), sizes=range(1, 4), examples=6)
@@ -197,3 +199,60 @@ def test_running_a_task_that_was_not_taught_names_the_command(npi):
     code, _, err = npi("run", "maximum", "9", "2", "5")
     assert code == 2
     assert "npi teach maximum" in err
+
+
+def with_untrained_key(model, program="BUBBLESORT"):
+    """As if nothing had called the program in training."""
+    other = copy.deepcopy(model)
+    row = other.programs.index(program)
+    with torch.no_grad():
+        other.keys[row] = -100 * other.keys.mean(0)  # no hidden state points to it
+    other.never_called = [program]
+    return other
+
+
+@pytest.mark.parametrize("rehearse", [(), (replace(tasks.find("sorting"), sizes=range(1, 4), examples=2),)])
+def test_the_key_of_a_program_that_nothing_called_is_trained(shipped, rehearse, tmp_path):
+    untrained = with_untrained_key(shipped)
+    row = untrained.programs.index("BUBBLESORT")
+    result = teach_task(untrained, MAXIMUM, rehearse, replace(SHORT, updates=300, batch_frames=32))
+    assert result.learned
+    taught = result.model
+    assert taught.never_called == []
+    assert not torch.equal(taught.keys[row], untrained.keys[row])
+    others = [index for index in range(len(untrained.programs)) if index != row]
+    assert torch.equal(taught.keys[others], untrained.keys[others])
+    assert torch.equal(taught.embeddings[: len(untrained.programs)], untrained.embeddings)
+    assert taught.key_generations[row] == taught.generations[-1] == (0 if rehearse else 1)
+    assert taught.generations[row] == 0  # it may call what it could call before
+    save_model(taught, tmp_path, {})
+    back = load_model(tmp_path)
+    assert (back.key_generations, back.never_called) == (taught.key_generations, [])
+
+
+def test_a_key_that_new_programs_do_not_need_stays(shipped):
+    untrained = with_untrained_key(shipped, "ADD")
+    row = untrained.programs.index("ADD")
+    taught = teach_task(untrained, MAXIMUM, (), SHORT).model
+    assert taught.never_called == ["ADD"]
+    assert torch.equal(taught.keys[row], untrained.keys[row])
+    assert taught.key_generations[row] == 0
+
+
+def test_old_programs_cannot_call_a_program_by_a_key_that_was_trained_later(shipped):
+    with torch.no_grad():
+        loud = 1000 * shipped.keys.mean(0)
+    for generation, same in ((1, True), (0, False)):
+        model = copy.deepcopy(shipped)
+        model.add_program("LOUD", key=loud, generation=0)
+        model.key_generations[-1] = generation
+        assert (traces(model, "sorting") == traces(shipped, "sorting")) is same
+
+
+def test_training_notes_which_programs_nothing_calls():
+    few = [replace(tasks.find(name, "loop"), sizes=(2,), examples=2) for name in ("addition", "sorting")]
+    assert make_trainer(few, FAST).model.never_called == ["ADD", "BUBBLESORT"]
+    recursive = replace(tasks.find("sorting"), sizes=(2,), examples=2)
+    assert make_trainer([recursive], FAST).model.never_called == []
+    practised = make_trainer(few, replace(FAST, practice_rollouts=50))
+    assert practised.model.never_called == []

@@ -160,7 +160,7 @@ class RowTrainer:
         self.coordinates = torch.nn.Parameter(coordinates.to(device))
         self.ema = (self.keys.detach().clone(), self.coordinates.detach().clone())
 
-    def rows(self, keys: Float[Tensor, "U W K"], coordinates: Float[Tensor, "U W P"]) -> MemoryRows:
+    def rows(self, keys: Float[Tensor, "U _ K"], coordinates: Float[Tensor, "U W P"]) -> MemoryRows:
         """The rows of all restarts; last, without embeddings, the keys of old programs that are trained too.
 
         An embedding is given by its coordinates along the principal axes of the prior.
