@@ -76,8 +76,9 @@ def test_what_no_search_can_be_made_on_is_refused(vertices, message):
 
 
 def test_open_vertices_are_counted():
-    with pytest.raises(ValueError, match="counted is 0"):
-        GraphKind(counted=0)
+    for counted in (0, 1.5, True):
+        with pytest.raises(ValueError, match=f"counted is {counted}"):
+            GraphKind(counted=counted)  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from npi import LEFT, RIGHT, Tape, TapeKind
+from npi import LEFT, RIGHT, GraphKind, Tape, TapeKind
 
 moves = st.lists(st.tuples(st.sampled_from(["move", "write"]), st.integers(0, 1), st.integers(-1, 4)), max_size=60)
 
@@ -99,6 +99,8 @@ def test_beyond_is_a_plain_integer(blank):
             {"symbols": 2, "heads": 2, "far": (1, 2, -1)},
             r"far names the heads \[2, -1\], but the tape has heads 0 to 1",
         ),
+        ({"symbols": 2, "far": [0]}, r"far is \[0\], but must be a tuple of heads"),
+        ({"symbols": 2, "length_of": GraphKind()}, "length_of is GraphKind.*, but must be the kind of another tape"),
         ({"symbols": 2, "far": (0,), "beyond": 1}, "leave out far or beyond"),
         ({"symbols": 2, "beyond": 2}, r"beyond is 2, but must be a symbol of the tape; it has 0\.\.1"),
         ({"symbols": 2, "beyond": -1}, "beyond is -1, but must be a symbol"),
