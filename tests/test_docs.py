@@ -2,9 +2,11 @@
 
 import contextlib
 import functools
+import json
 import pkgutil
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import docstring_markdown
@@ -157,6 +159,16 @@ def commands(text: str) -> list[str]:
 @pytest.mark.parametrize("page", GUIDES, ids=name_of)
 def test_commands_in_the_guides_can_be_parsed(page, parse):
     assert [line for line in commands(page.read_text("utf-8")) if parse(line)] == []
+
+
+def test_the_page_on_proofs_gives_the_measured_rate_of_mutants():
+    report = json.loads((ROOT / "tests" / "mutation.json").read_text())
+    explained = tomllib.loads((ROOT / "tests" / "mutation_survivors.toml").read_text())
+    every, killed = (sum(found[key] for found in report.values()) for key in ("mutants", "killed"))
+    page = " ".join((ROOT / "docs" / "proof.md").read_text().split())
+    assert f"{killed:,} of {every:,} changes ({killed / every:.1%}".replace("%", " %") in page
+    for file, found in report.items():
+        assert set(found["survived"]) <= set(explained.get(file, {})), file
 
 
 def test_wrong_commands_are_found(parse):
