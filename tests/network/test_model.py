@@ -64,6 +64,21 @@ def test_a_program_cannot_find_those_of_later_generations():
     assert found[:, :3].isfinite().all()
 
 
+def test_a_program_is_found_by_the_best_of_its_keys():
+    model = small()
+    model.add_program("NEW", generation=1)
+    model.add_key(NAMES[1], torch.randn(model.config.key_width), generation=1)
+    model.add_key(NAMES[2], torch.randn(model.config.key_width), generation=0)
+    hidden, programs = torch.randn(50, 16), torch.tensor([0, 3] * 25)
+    scores = model.program_head(hidden) @ model.keys.T
+    found = model.logits(hidden, programs).program
+    assert found.shape == (50, 4)
+    assert torch.equal(found[:, 0], scores[:, 0])
+    expected = torch.where(programs == 3, torch.maximum(scores[:, 1], scores[:, 4]), scores[:, 1])  # only NEW sees it
+    assert torch.equal(found[:, 1], expected)
+    assert torch.equal(found[:, 2], torch.maximum(scores[:, 2], scores[:, 5]))
+
+
 def test_steps_one_by_one_are_a_sequence():
     """The LSTM over packed frames of different lengths equals single steps with the state passed along."""
     model = small().eval()

@@ -49,7 +49,9 @@ def random_model(task, histories, teachable, scale=2.0):
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.copy_(scale * torch.randn_like(parameter) / max(1, parameter.shape[-1]) ** 0.5)
-    model.generations[-1] = model.key_generations[-1] = 1
+    model.generations[-1] = 1
+    for program, generation in ((model.programs[1], 0), (model.programs[2], 1), (model.programs[2], 0)):
+        model.add_key(program, torch.randn(5), generation)
     return model.eval()
 
 
@@ -121,8 +123,12 @@ def reference(model, task, histories, number, exp, sqrt) -> np.ndarray:
             c = sigmoid(f) * c + sigmoid(i) * (2 * sigmoid(2 * g) - 1)
             x = sigmoid(o) * (2 * sigmoid(2 * c) - 1)
             states[node].append((x, c))
-        later = np.array(model.key_generations) > model.generations[row]
-        scores = np.where(later, number(-np.inf), w["keys"] @ linear("program_head", x))
+        generations = np.array([*model.generations, *(key.generation for key in model.extra_keys)])
+        scores = np.where(generations > model.generations[row], number(-np.inf), w["keys"] @ linear("program_head", x))
+        for key, score in zip(model.extra_keys, scores[len(model.programs) :], strict=True):
+            program = model.programs.index(key.program)
+            scores[program] = max(scores[program], score)
+        scores = scores[: len(model.programs)]
         found.append(np.concatenate([linear("end_head", x), scores, linear("args_head", x)]))
     return np.stack(found)
 

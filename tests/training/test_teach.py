@@ -15,10 +15,8 @@ from npi.network.checkpoint import load_model, save_model
 from npi.network.model import NPI, ModelConfig
 from npi.network.neural_decider import NeuralDecider
 from npi.tasks.addition import AdditionPad
-from npi.training.config import FAST
 from npi.training.row_trainer import TeachConfig
 from npi.training.teach import NotFrozen, TeachMetrics, check_frozen, new_programs, rehearsal_frames, teach_task
-from npi.training.trainer import make_trainer
 
 SHORT = TeachConfig(restarts=2, updates=20, batch_frames=8, eval_every=10)
 MAXIMUM = replace(tasks.find("maximum"), sizes=range(1, 4), examples=6)
@@ -201,58 +199,57 @@ def test_running_a_task_that_was_not_taught_names_the_command(npi):
     assert "npi teach maximum" in err
 
 
-def with_untrained_key(model, program="BUBBLESORT"):
-    """As if nothing had called the program in training."""
+def unpractised(model):
+    """The same weights, as if the core had been trained without practice."""
     other = copy.deepcopy(model)
-    row = other.programs.index(program)
-    with torch.no_grad():
-        other.keys[row] = -100 * other.keys.mean(0)  # no hidden state points to it
-    other.never_called = [program]
+    other.config = replace(other.config, teachable=False)
     return other
 
 
 @pytest.mark.parametrize("rehearse", [(), (replace(tasks.find("sorting"), sizes=range(1, 4), examples=2),)])
-def test_the_key_of_a_program_that_nothing_called_is_trained(shipped, rehearse, tmp_path):
-    untrained = with_untrained_key(shipped)
-    row = untrained.programs.index("BUBBLESORT")
-    result = teach_task(untrained, MAXIMUM, rehearse, replace(SHORT, updates=300, batch_frames=32))
+def test_without_practice_new_programs_get_keys_of_their_own_for_old_ones(shipped, rehearse):
+    core = copy.deepcopy(shipped)
+    row = core.programs.index("BUBBLESORT")
+    with torch.no_grad():
+        core.keys[row] = -100 * core.keys.mean(0)  # no hidden state points to it
+    assert not teach_task(core, MAXIMUM, rehearse, replace(SHORT, updates=100)).learned
+    result = teach_task(unpractised(core), MAXIMUM, rehearse, replace(SHORT, updates=300, batch_frames=32))
     assert result.learned
-    taught = result.model
-    assert taught.never_called == []
-    assert not torch.equal(taught.keys[row], untrained.keys[row])
-    others = [index for index in range(len(untrained.programs)) if index != row]
-    assert torch.equal(taught.keys[others], untrained.keys[others])
-    assert torch.equal(taught.embeddings[: len(untrained.programs)], untrained.embeddings)
-    assert taught.key_generations[row] == taught.generations[-1] == (0 if rehearse else 1)
-    assert taught.generations[row] == 0  # it may call what it could call before
+    generation = 0 if rehearse else 1
+    # The teacher is recursive: RJMP calls RSHIFT and itself.
+    assert result.model.extra_keys == [("BUBBLESORT", generation), ("RSHIFT", generation)]
+    assert result.model.keys.shape[0] == len(result.model.programs) + 2
+    check_frozen(core, result.model)
+
+
+def test_extra_keys_are_saved_and_loaded_and_outlast_further_teaching(shipped, tmp_path):
+    core = NPI(replace(shipped.config, teachable=False, lstm_width=16), shipped.programs)
+    taught = teach_task(core, MAXIMUM, (), replace(SHORT, updates=1)).model
     save_model(taught, tmp_path, {})
     back = load_model(tmp_path)
-    assert (back.key_generations, back.never_called) == (taught.key_generations, [])
+    assert back.extra_keys == taught.extra_keys != []
+    assert torch.equal(back.keys, taught.keys)
+    again = copy.deepcopy(back)
+    again.add_program("LATER", generation=2)
+    again.add_key("RSHIFT", torch.zeros(again.config.key_width), 2)
+    check_frozen(back, again)
+    count = len(back.programs)
+    assert torch.equal(again.keys[count + 1 : -1], back.keys[count:])
+    with torch.no_grad():
+        again.keys[count + 1] += 1
+    with pytest.raises(NotFrozen, match="keys"):
+        check_frozen(back, again)
 
 
-def test_a_key_that_new_programs_do_not_need_stays(shipped):
-    untrained = with_untrained_key(shipped, "ADD")
-    row = untrained.programs.index("ADD")
-    taught = teach_task(untrained, MAXIMUM, (), SHORT).model
-    assert taught.never_called == ["ADD"]
-    assert torch.equal(taught.keys[row], untrained.keys[row])
-    assert taught.key_generations[row] == 0
-
-
-def test_old_programs_cannot_call_a_program_by_a_key_that_was_trained_later(shipped):
+def test_old_programs_do_not_see_extra_keys_of_a_later_generation(shipped):
     with torch.no_grad():
         loud = 1000 * shipped.keys.mean(0)
+    before = traces(shipped, "sorting")
     for generation, same in ((1, True), (0, False)):
         model = copy.deepcopy(shipped)
-        model.add_program("LOUD", key=loud, generation=0)
-        model.key_generations[-1] = generation
-        assert (traces(model, "sorting") == traces(shipped, "sorting")) is same
+        model.add_key("CARRY", loud, generation)
+        assert (traces(model, "sorting") == before) is same
 
 
-def test_training_notes_which_programs_nothing_calls():
-    few = [replace(tasks.find(name, "loop"), sizes=(2,), examples=2) for name in ("addition", "sorting")]
-    assert make_trainer(few, FAST).model.never_called == ["ADD", "BUBBLESORT"]
-    recursive = replace(tasks.find("sorting"), sizes=(2,), examples=2)
-    assert make_trainer([recursive], FAST).model.never_called == []
-    practised = make_trainer(few, replace(FAST, practice_rollouts=50))
-    assert practised.model.never_called == []
+def test_a_core_with_practice_needs_no_extra_keys(shipped):
+    assert teach_task(shipped, MAXIMUM, (), SHORT).model.extra_keys == []

@@ -39,8 +39,7 @@ def save_model(model: NPI, folder: Path, training_info: Mapping[str, Any] | None
         "model": asdict(model.config),
         "programs": model.programs,
         "generations": model.generations,
-        "key_generations": model.key_generations,
-        "never_called": model.never_called,
+        "extra_keys": model.extra_keys,
         "tasks": model.tasks,
         "training": dict(model.training_info if training_info is None else training_info),
     }
@@ -86,8 +85,8 @@ def load_model(folder: str | Path = DEFAULT_MODEL, device: str | torch.device = 
         config["label_sizes"] = {env: tuple(sizes) for env, sizes in config.get("label_sizes", {}).items()}
         model = NPI(ModelConfig(**config), description["programs"])
         model.generations = [int(number) for number in description.get("generations", [0] * len(model.programs))]
-        model.key_generations = [int(number) for number in description.get("key_generations", model.generations)]
-        model.never_called = [str(name) for name in description.get("never_called", [])]
+        for program, generation in description.get("extra_keys", []):
+            model.add_key(program, model.keys[model.programs.index(program)], int(generation))
         model.tasks = dict(description["tasks"])
         model.training_info = dict(description["training"])
     except (TypeError, ValueError, KeyError, AttributeError, RuntimeError) as error:

@@ -5,6 +5,7 @@ equation. Axes:
 
 B  steps computed together          D  width of the state encoding s_t      N  programs in memory
 T  time steps of frames             P  width of a program embedding p_t     K  width of a program key k_t
+R  keys in memory
 L  LSTM layers                      M  LSTM width                           F  fields of an observation
 A  arguments of a call              J  frames side by side                  I  images
 H  side of an image                 G  width of the image features
@@ -115,21 +116,36 @@ class HeadOutputs(NamedTuple):
 LSTMState = tuple[Float[Tensor, "L J M"], Float[Tensor, "L J M"]]
 
 
-def mask_newer_programs(
-    scores: Float[Tensor, "B N"],
-    programs: Int[Tensor, " B"],
-    generations: Sequence[int],
-    key_generations: Sequence[int],
-) -> Float[Tensor, "B N"]:
-    """Mask the scores of programs whose keys are of a later generation than the running program: it cannot call them.
+class ExtraKey(NamedTuple):
+    """A further key of a program, by which programs of a generation, and later ones, find it too."""
+
+    program: str
+    generation: int
+
+
+def mask_newer_keys(
+    scores: Float[Tensor, "B R"], programs: Int[Tensor, " B"], generations: Sequence[int], extra: Sequence[int]
+) -> Float[Tensor, "B R"]:
+    """Mask the scores of keys that are of a later generation than the running program.
 
     Programs trained with the core are generation 0; each time teaching adds programs, they are the next generation
-    (with rehearsal: the current one). A program's key is of the same generation, unless it was trained later.
+    (with rehearsal: the current one). So a program cannot call newer ones, and does not see the extra keys by which
+    newer programs find old ones. `generations` are those of the programs, and of their own keys; `extra` those of the
+    extra keys.
     """
-    if not any(key_generations):
+    rows = [*generations, *extra]
+    if not any(rows):
         return scores
-    caller, key = (torch.tensor(numbers, device=scores.device) for numbers in (generations, key_generations))
+    key, caller = (torch.tensor(numbers, device=scores.device) for numbers in (rows, generations))
     return scores.masked_fill(key > caller[programs, None], -torch.inf)
+
+
+def best_of_keys(values: Float[Tensor, "B R"], count: int, extra: Sequence[int]) -> Float[Tensor, "B N"]:
+    """The largest value among the keys of each of `count` programs; `extra` are the programs of the extra keys."""
+    columns = list(values[:, :count].unbind(1))
+    for program, value in zip(extra, values[:, count:].unbind(1), strict=True):
+        columns[program] = torch.maximum(columns[program], value)
+    return torch.stack(columns, 1) if extra else values
 
 
 class MultiplicativeLinear(nn.Module):
@@ -203,10 +219,9 @@ class NPI(nn.Module):
         self.tasks: dict[str, str] = {}  # task name -> the teacher it was learned from
         self.training_info: dict[str, Any] = {}  # how the model was trained, as config.json keeps it
         self.programs: list[str] = []
-        self.generations: list[int] = []  # of each program, as in `mask_newer_programs`
-        self.key_generations: list[int] = []  # of each program's key
-        self.never_called: list[str] = []  # programs that no training frame calls, so that their keys are untrained
-        self.keys = nn.Parameter(torch.empty(0, config.key_width))
+        self.generations: list[int] = []  # of each program, as in `mask_newer_keys`
+        self.extra_keys: list[ExtraKey] = []
+        self.keys = nn.Parameter(torch.empty(0, config.key_width))  # those of the programs, then the extra ones
         self.embeddings = nn.Parameter(torch.empty(0, config.embedding_width))
         for name in dict.fromkeys(programs):
             self.add_program(name)
@@ -235,9 +250,9 @@ class NPI(nn.Module):
             raise BadInput(
                 f"the model already has a program {name}: programs are identified by name, so choose another"
             )
+        count = len(self.programs)
         self.programs.append(name)
         self.generations.append(generation)
-        self.key_generations.append(generation)
         rows = (
             ("keys", key, torch.randn(self.config.key_width) * self.config.key_width**-0.5),
             ("embeddings", embedding, torch.randn(self.config.embedding_width)),
@@ -245,7 +260,12 @@ class NPI(nn.Module):
         for memory, given, random in rows:
             old: nn.Parameter = getattr(self, memory)
             row = random if given is None else given
-            setattr(self, memory, nn.Parameter(torch.cat([old.detach(), row[None].to(old)])))
+            setattr(self, memory, nn.Parameter(torch.cat([old[:count], row[None].to(old), old[count:]]).detach()))
+
+    def add_key(self, program: str, key: Float[Tensor, " K"], generation: int) -> None:
+        """Give a program a further key; everything else stays as it is."""
+        self.extra_keys.append(ExtraKey(program, generation))
+        self.keys = nn.Parameter(torch.cat([self.keys, key[None].to(self.keys)]).detach())
 
     def encode_images(self, env: str, rgb: Float[Tensor, "I 3 H H"]) -> Float[Tensor, "I G"]:
         """Image features. Encode each distinct image once, however many steps show it."""
@@ -282,11 +302,15 @@ class NPI(nn.Module):
     def logits(self, hidden: Float[Tensor, "B M"], programs: Int[Tensor, " B"]) -> Logits:
         """The heads' outputs, with each key matched against the model's own memory."""
         stop, key, args = self.heads(hidden)
-        return Logits(stop, self.mask(key @ self.keys.T, programs), args)
+        return Logits(stop, self.best_keys(self.mask(key @ self.keys.T, programs)), args)
 
-    def mask(self, scores: Float[Tensor, "B N"], programs: Int[Tensor, " B"]) -> Float[Tensor, "B N"]:
-        """The scores of programs, masked where the running program cannot call them."""
-        return mask_newer_programs(scores, programs, self.generations, self.key_generations)
+    def mask(self, scores: Float[Tensor, "B R"], programs: Int[Tensor, " B"]) -> Float[Tensor, "B R"]:
+        """The scores of keys, masked where the running program cannot use them."""
+        return mask_newer_keys(scores, programs, self.generations, [key.generation for key in self.extra_keys])
+
+    def best_keys(self, values: Float[Tensor, "B R"]) -> Float[Tensor, "B N"]:
+        """The largest value among the keys of each program."""
+        return best_of_keys(values, len(self.programs), [self.programs.index(key.program) for key in self.extra_keys])
 
     def frame_logits(
         self, encoded: Float[Tensor, "B D"], programs: Int[Tensor, " B"], batch_sizes: Int[Tensor, " T"]

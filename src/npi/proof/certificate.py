@@ -41,7 +41,7 @@ class Certificate:
 
     task, teacher   what was proved
     weights         SHA-256 of every tensor of the model
-    config          SHA-256 of its configuration, and of its programs' names and generations (see `mask_newer_programs`)
+    config          SHA-256 of its configuration, and of its programs' names and generations (see `mask_newer_keys`)
     files           SHA-256 of each file that the proof rests on (see source_files.py)
     table           SHA-256 of the proof table, as `proof_hash` computes it
     program         SHA-256 of the part of the table that a compiled program consists of
@@ -119,7 +119,7 @@ def certify(model: NPI, files: dict[str, str], reachable: Reachable, comparison:
         task=reachable.task.name,
         teacher=reachable.task.teacher,
         weights=_hash_weights(model),
-        config=_hash([model.programs, model.generations, model.key_generations, asdict(model.config)]),
+        config=_hash([model.programs, model.generations, model.extra_keys, asdict(model.config)]),
         files=files,
         table=proof_hash(reachable.document),
         program=program_hash(reachable.document),

@@ -305,6 +305,7 @@ class BoundedNetwork:
         stop, key, *args = self.heads.value(hidden).split(sizes, 1)
         stop_error, key_error, *args_error = self.heads.error(reach).split(sizes, 1)
         scores, scores_error = self.keys(Bounded(key, key_error))
-        scores = self.model.mask(scores, self.programs[inputs])
+        scores = self.model.best_keys(self.model.mask(scores, self.programs[inputs]))
+        scores_error = self.model.best_keys(scores_error)  # the largest of two numbers is off by no more than they are
         logits = Logits(stop[:, 0], scores, tuple(args))
         return logits, Logits(stop_error[:, 0], scores_error, tuple(args_error)), tuple(after)

@@ -4,11 +4,12 @@ A memory row is a key, by which a program is found, and an embedding, by which i
 frames of some new programs. `train_rows` finds rows for many unrelated teaching sets in one run, which costs little
 more than one: each set has several restarts, and each restart has its own parameters.
 
-The main program of a task is often called by no other program, so training never points a hidden state to its key. If a
-new program calls it, its key is trained as well; old programs never call it, so nothing they do depends on it.
+A core that was trained without practice points to the key of a program only where its training frames call it: to that
+of a main program never, to that of RSHIFT only after COMPSWAP. So for such a core each old program that the new ones
+call gets an extra key, which is trained with their rows and which old programs do not see.
 
-Axes as in model.py, with U restarts of all sets together, W new programs of a restart, E untrained keys that new
-programs need, S steps of a batch.
+Axes as in model.py, with U restarts of all sets together, W new programs of a restart, E extra keys, and S steps of a
+batch.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from torch import Tensor
 from npi.language.program import Call, Frame
 from npi.network.decision import Logits
 from npi.network.encoders import to_rgb
-from npi.network.model import NPI, MemoryRows, mask_newer_programs
+from npi.network.model import NPI, MemoryRows, best_of_keys, mask_newer_keys
 from npi.training.dataset import Batch, EnvFrame, FrameDataset
 from npi.training.loss import decision_loss
 from npi.training.metrics import IMAGES_AT_ONCE, count_wrong_decisions, wrong_steps
@@ -81,22 +82,19 @@ class TaughtRows:
     """Rows trained on a teaching set, and how many of its frames they get wrong."""
 
     rows: MemoryRows
-    old_keys: dict[str, Float[Tensor, " K"]]  # of old programs that no old program calls
+    extra_keys: dict[str, Float[Tensor, " K"]]  # of old programs that the new ones call
     wrong: int
     frames: int
     updates: int  # after how many updates these rows were evaluated
 
 
 def add_rows(model: NPI, programs: Sequence[str], taught: TaughtRows, generation: int) -> NPI:
-    """A copy of a model with the rows of new programs, and the keys that were trained with them."""
+    """A copy of a model with the rows of new programs, and the extra keys that were trained with them."""
     larger = copy.deepcopy(model)
     for name, key, embedding in zip(programs, *taught.rows, strict=False):
         larger.add_program(name, key, embedding, generation)
-    for name, key in taught.old_keys.items():
-        row = larger.programs.index(name)
-        larger.keys.data[row] = key
-        larger.key_generations[row] = generation
-        larger.never_called.remove(name)
+    for name, key in taught.extra_keys.items():
+        larger.add_key(name, key, generation)
     return larger
 
 
@@ -132,17 +130,13 @@ class RowTrainer:
             names = dict(zip(one.programs, new, strict=False))
             pairs += [(env, _renamed(frame, names)) for env, frame in one.frames]
             set_of_frame += [number] * len(one.frames)
-        called = {step.decision.program for _, frame in pairs for step in frame.steps if step.decision is not None}
-        self.first_called = [name for name in model.never_called if name in called]  # their keys are trained too
-        self.old_rows = torch.tensor([model.programs.index(name) for name in self.first_called], dtype=torch.long)
-        self.old_rows = self.old_rows.to(device)
+        steps = [step for _, frame in pairs for step in frame.steps if frame.call.program in new]
+        called = {step.decision.program for step in steps if step.decision is not None}
+        self.extra = [] if model.config.teachable else [name for name in model.programs if name in called]
         self.generations = [*model.generations, *[new_generation] * len(new)]
-        self.key_generations = [
-            *(
-                new_generation if name in self.first_called else key_generation
-                for name, key_generation in zip(model.programs, model.key_generations, strict=True)
-            ),
-            *[new_generation] * len(new),
+        self.extra_generations = [*(key.generation for key in model.extra_keys), *[new_generation] * len(self.extra)]
+        self.extra_programs = [
+            model.programs.index(name) for name in (*(key.program for key in model.extra_keys), *self.extra)
         ]
         self.dataset = FrameDataset(pairs, [*model.programs, *new], device)
         self.frames_of_set = [np.nonzero(np.array(set_of_frame) == n)[0] for n in range(len(teaching_sets))]
@@ -152,8 +146,10 @@ class RowTrainer:
         self.rng = np.random.default_rng(seed)
         self.generator = generator = torch.Generator().manual_seed(seed)
         restarts = len(teaching_sets) * config.restarts
-        shape = (restarts, len(new) + len(self.first_called), model.config.key_width)
+        shape = (restarts, len(new), model.config.key_width)
         keys = torch.nn.functional.normalize(torch.randn(*shape, generator=generator), dim=-1)
+        extra = model.keys.detach()[[model.programs.index(name) for name in self.extra]].cpu()  # start as the old keys
+        keys = torch.cat([keys, extra.expand(restarts, -1, -1)], 1)
         shape = (restarts, len(new), model.config.embedding_width)
         coordinates = config.init_spread * torch.randn(*shape, generator=generator)
         self.keys = torch.nn.Parameter(keys.to(device))
@@ -161,7 +157,7 @@ class RowTrainer:
         self.ema = (self.keys.detach().clone(), self.coordinates.detach().clone())
 
     def rows(self, keys: Float[Tensor, "U _ K"], coordinates: Float[Tensor, "U W P"]) -> MemoryRows:
-        """The rows of all restarts; last, without embeddings, the keys of old programs that are trained too.
+        """The rows of all restarts; last, without embeddings, the extra keys.
 
         An embedding is given by its coordinates along the principal axes of the prior.
         """
@@ -201,9 +197,11 @@ class RowTrainer:
         stop, key, args = model.heads(model.run_frames(encoded, embedded, batch.batch_sizes))
         keys = torch.nn.functional.embedding(restart, rows.keys.flatten(1)).unflatten(1, rows.keys.shape[1:])
         trained = torch.einsum("sk,swk->sw", key, keys)
-        known = (key @ model.keys.T).index_copy(1, self.old_rows, trained[:, new_count:])
-        scores = torch.cat([known, trained[:, :new_count]], 1)
-        return Logits(stop, mask_newer_programs(scores, batch.program, self.generations, self.key_generations), args)
+        count = len(model.programs)
+        known = key @ model.keys.T
+        scores = torch.cat([known[:, :count], trained[:, :new_count], known[:, count:], trained[:, new_count:]], 1)
+        scores = mask_newer_keys(scores, batch.program, self.generations, self.extra_generations)
+        return Logits(stop, best_of_keys(scores, count + new_count, self.extra_programs), args)
 
     def batch(self, frames: np.ndarray, restarts: np.ndarray) -> tuple[Batch, Float[Tensor, "S D"], Int[Tensor, " S"]]:
         """A batch of frames, each for a restart, with the state encoding and the restart of each step."""
@@ -291,8 +289,8 @@ class RowTrainer:
             best = min(rank, key=lambda restart: rank[restart])
             new_count = rows.embeddings.shape[1]
             chosen = MemoryRows(rows.keys[best, :new_count].clone(), rows.embeddings[best].clone())
-            old_keys = dict(zip(self.first_called, rows.keys[best, new_count:].clone(), strict=True))
-            taught.append(TaughtRows(chosen, old_keys, rank[best][0], len(self.frames_of_set[number]), updates))
+            extra_keys = dict(zip(self.extra, rows.keys[best, new_count:].clone(), strict=True))
+            taught.append(TaughtRows(chosen, extra_keys, rank[best][0], len(self.frames_of_set[number]), updates))
         return taught
 
     @torch.no_grad()

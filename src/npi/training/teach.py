@@ -1,7 +1,6 @@
 """Teaching: a trained model learns a task's new programs by new memory rows alone.
 
-The core, the encoders and all old rows stay the same to the last byte; only a key that was never trained, because
-nothing called its program, is trained now. row_trainer.py trains the rows.
+The core, the encoders and all old rows stay the same to the last byte. row_trainer.py trains the rows.
 """
 
 from __future__ import annotations
@@ -60,10 +59,10 @@ def teach_task(
 ) -> TeachResult:
     """Train rows for a task's new programs, and return them in a new model, learned or not.
 
-    Where new programs call an old one that no old program calls, its untrained key is trained too. Without `rehearse`,
-    old programs are masked from calling new ones, so they run as before whatever is taught. With old tasks to
-    `rehearse`, nothing is masked; instead, the rows are also trained on those frames of these tasks that the model has
-    right. `counterexamples` are more frames of the new programs, on which a proof failed.
+    A core that was trained without practice gets extra keys for the old programs that the new ones call. Without
+    `rehearse`, old programs are masked from calling new ones, so they run as before whatever is taught. With old tasks
+    to `rehearse`, nothing is masked; instead, the rows are also trained on those frames of these tasks that the model
+    has right. `counterexamples` are more frames of the new programs, on which a proof failed.
     """
     new, frames = new_programs(model, task, seed)
     frames = list(dict.fromkeys([*frames, *counterexamples]))
@@ -121,21 +120,22 @@ class NotFrozen(AssertionError):
 
 
 def check_frozen(before: NPI, after: NPI) -> None:
-    """Raise NotFrozen unless every tensor, and every old memory row, is the same to the last byte.
-
-    The keys of programs that nothing called before may differ.
-    """
+    """Raise NotFrozen unless every tensor, and every old memory row, is the same to the last byte."""
     old, new = before.state_dict(), after.state_dict()
-    rows = len(before.programs)
-    first_called = [before.programs.index(name) for name in before.never_called if name not in after.never_called]
-    frozen = [row for row in range(rows) if row not in first_called]
-    changed = []
-    for name, tensor in old.items():
-        kept = frozen if name == "keys" else list(range(rows))
-        ours, theirs = (tensor[kept], new[name][kept]) if name in ("keys", "embeddings") else (tensor, new[name])
-        if not _same(ours, theirs):
-            changed.append(name)
-    if after.programs[:rows] != before.programs or after.generations[:rows] != before.generations:
+    rows, extra = len(before.programs), len(before.extra_keys)
+    first_extra = len(after.programs)
+    kept = {
+        "embeddings": [*range(rows)],
+        "keys": [*range(rows), *range(first_extra, first_extra + extra)],
+    }
+    changed = [
+        name for name, tensor in old.items() if not _same(tensor, new[name][kept[name]] if name in kept else new[name])
+    ]
+    if (
+        after.programs[:rows] != before.programs
+        or after.generations[:rows] != before.generations
+        or (after.extra_keys[:extra] != before.extra_keys)
+    ):
         changed.append("the order of programs")
     if changed:
         raise NotFrozen(f"teaching changed what must stay the same: {', '.join(changed)}; nothing was written")

@@ -77,9 +77,6 @@ def make_trainer(
         )
     model = NPI(model_config, programs)
     model.tasks = {task.name: task.teacher for task in tasks}
-    called = {step.decision.program for _, frame in frames for step in frame.steps if step.decision is not None}
-    called |= {instruction.program for rollout in rollouts for instruction in rollout.instructions}
-    model.never_called = [name for name in programs if name not in called]
     practice = PracticeMemory(model, rollouts, device) if rollouts else None
     return Trainer(model.to(device), FrameDataset(frames, programs, device), config, seed, practice)
 
