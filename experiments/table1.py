@@ -173,8 +173,7 @@ EXPERIMENT = Experiment(
             "C6",
             "MAX is learned with everything else frozen, and nothing else gets worse.",
             after_max,
-            "the core was also trained on practice programs. A core trained on the three tasks alone cannot be taught "
-            "MAX by memory rows.",
+            "the core was also trained on practice programs; for cores without, see `npi reproduce without_practice`.",
         ),
         Claim(
             "C8",

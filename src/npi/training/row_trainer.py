@@ -55,6 +55,7 @@ class TeachConfig:
     updates_after_learned  updates once every frame is right, with steps that follow a half cosine to 0; they
                            widen the margins, so that rows are right on more than the frames they were trained on
     eval_every             how often, in updates, all frames are evaluated
+    extra_keys             whether a core without practice gets extra keys for the old programs that new ones call
     """
 
     restarts: int = 4
@@ -67,6 +68,7 @@ class TeachConfig:
     ema_decay: float = 0.9
     updates_after_learned: int = 200
     eval_every: int = 25
+    extra_keys: bool = True
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,8 @@ class RowTrainer:
             set_of_frame += [number] * len(one.frames)
         steps = [step for _, frame in pairs for step in frame.steps if frame.call.program in new]
         called = {step.decision.program for step in steps if step.decision is not None}
-        self.extra = [] if model.config.teachable else [name for name in model.programs if name in called]
+        wanted = config.extra_keys and not model.config.teachable
+        self.extra = [name for name in model.programs if wanted and name in called]
         self.generations = [*model.generations, *[new_generation] * len(new)]
         self.extra_generations = [*(key.generation for key in model.extra_keys), *[new_generation] * len(self.extra)]
         self.extra_programs = [
