@@ -132,7 +132,7 @@ EXPERIMENT = Experiment(
             learned,
             "the core is trained on addition and sorting, not on cars. With rows alone, as in the paper, RJMP cannot "
             "call RSHIFT at its first step: no frame of training does, so no hidden state of a first step points to "
-            "its key.",
+            "its key. A core whose frames are all right need not solve every problem: of the two, one does.",
         ),
     ],
     runs,
