@@ -1,10 +1,9 @@
-"""Results as Markdown tables and figures."""
+"""Results as Markdown tables."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from pathlib import Path
 from statistics import mean
 from typing import Any, TypeVar
 
@@ -12,8 +11,6 @@ from npi.evaluation.results import Run
 from npi.evaluation.score import interval
 
 Kind = TypeVar("Kind", bound=Hashable)
-COLOURS = ("#0b5394", "#6aa84f", "#cc4125", "#e69138", "#674ea7", "#666666")
-MARKS = "os^Dv*"
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -92,64 +89,6 @@ def by_length(groups: Mapping[str, Sequence[Run]]) -> str:
         for name, scores in found.items()
     ]
     return table(["length", "seeds", *map(str, lengths)], rows)
-
-
-def draw_lines(
-    path: Path,
-    lines: Mapping[str, Mapping[int, Sequence[float]]],
-    x_label: str,
-    y_label: str = "correct answers, %",
-    marked: tuple[float, str] | None = None,
-    scale: float = 100,
-    log_log: bool = False,
-    ticks: Sequence[int] = (),
-) -> None:
-    """A line through the means of each learner, with a band from its lowest to its highest seed.
-
-    path     the PNG file to write
-    lines    the name of a learner -> x, on a logarithmic axis -> a value for each seed
-    marked   an x at which to draw a vertical line, and its label
-    scale    values are multiplied by it: 100 shows fractions as percentages
-    log_log  whether the y axis is logarithmic too
-    ticks    the labelled x; by default, all x
-    """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-    from matplotlib.transforms import ScaledTranslation
-
-    figure, axes = pyplot.subplots(figsize=(8, 4.5), dpi=120, layout="constrained")
-    for index, (name, points) in enumerate(lines.items()):
-        x = list(points)
-        middle, low, high = ([scale * of(points[at]) for at in x] for of in (mean, min, max))
-        colour = COLOURS[index % len(COLOURS)]
-        # Lines are drawn two points apart, so that equal ones do not hide each other.
-        aside = ScaledTranslation(0, (len(lines) - 1 - 2 * index) / 72, figure.dpi_scale_trans)
-        where = axes.transData + aside
-        mark = MARKS[index % len(MARKS)]
-        axes.plot(x, middle, color=colour, marker=mark, markersize=4, label=name, transform=where)
-        axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
-    if marked is not None:
-        axes.axvline(marked[0], color="black", linewidth=0.8, linestyle=":")
-        axes.annotate(
-            marked[1], (marked[0], 0.75), xycoords=("data", "axes fraction"), rotation=90,
-            xytext=(-10, 0), textcoords="offset points", fontsize=9, va="center",
-        )  # fmt: skip
-    axes.set_xscale("log", base=2 if log_log else 10)
-    if log_log:
-        axes.set_yscale("log")
-    elif scale == 100:
-        axes.set_ylim(-3, 103)
-    labelled = ticks or sorted({x for points in lines.values() for x in points})
-    axes.set_xticks(labelled, [f"{x:,}" for x in labelled])
-    axes.minorticks_off()
-    axes.set_xlabel(x_label)
-    axes.set_ylabel(y_label)
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, loc="best")
-    figure.savefig(path, metadata={"Software": None})
-    pyplot.close(figure)
 
 
 def with_seeds(count: int, kinds: Iterable[dict[str, Any]], first: int = 0) -> list[dict[str, Any]]:

@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from _figures import HOW_DRAWN, Line, Reach, draw_lines, styles_of, tested
 from _learners import BASELINE_CONFIG, learn_baseline, learn_npi, npi_task, score_baseline, score_npi, settings_of
-from _tables import accuracies, by, by_length, draw_lines, over_seeds, percent, test_counts, with_seeds
+from _tables import by, by_length, over_seeds, percent, test_counts, with_seeds
 
 from npi.evaluation.baselines import BASELINES
 from npi.evaluation.experiment import Claim, Experiment
@@ -23,6 +24,7 @@ NAMES = {
     "s2s-plain": "s2s, plain",
     "transformer": "transformer",
 }
+NPI = ("loop", "recursive")  # the learners that are not baselines
 LENGTHS = (1, 2, 3, 5, 10, 15, 20, 25, 30, 50, 100, 200, 500, 1000, 2000, 3000, 10_000)
 # The lengths reported for the claims, by learner and number of examples of each training length.
 NPI_LENGTHS = {("loop", 32): (3000, 10_000), ("recursive", 32): (3000, 10_000)}
@@ -34,6 +36,13 @@ BASELINE_LENGTHS = {
     ("s2s-plain", 32_000): (2, 3, 20),
     ("transformer", 3200): (20, 25),
 }
+# What the paper's appendix says in words about each learner.
+PAPER_REACHES = (
+    Reach("NPI: 100 % at all lengths tried, up to 3,000", 3000),
+    Reach("s2s-easy: generalises to just over 2,000", 2000),
+    Reach("s2s-stacked: barely generalises beyond 5, with far more data", 5),
+    Reach("plain s2s: one or two digits reliably", 2),
+)
 # Further runs of baselines with more examples: (how many times the 32 examples of each length, updates).
 MORE = {
     "s2s-stacked": [(100, 50_000), (1000, 50_000)],
@@ -76,7 +85,7 @@ def measure(
     updates: int = 0,
     **tuned: float,
 ) -> dict[str, Any]:
-    is_npi = learner in ("loop", "recursive")
+    is_npi = learner in NPI
     task = npi_task("addition", learner if is_npi else "recursive", range(1, longest + 1), examples)
     if is_npi:
         model, training = learn_npi(task, seed)
@@ -119,18 +128,47 @@ def validation(made: Sequence[Run]) -> str:
     return f" ({'; '.join(parts)})" if parts else ""
 
 
-def from_most(made: Sequence[Run]) -> dict[str, list[Run]]:
-    """The runs of each learner with the most examples."""
-    most: dict[str, int] = {}
-    for run in made:
-        most[run.settings["learner"]] = max(most.get(run.settings["learner"], 0), run.settings["examples"])
-    return groups([run for run in made if run.settings["examples"] == most[run.settings["learner"]]])
+def panels(made: Sequence[Run]) -> dict[str, list[Line]]:
+    """The learners with NPI's number of examples or twice as many, and the baselines with the most examples."""
+    found = by(made, lambda run: (run.settings["learner"], run.settings["examples"]))
+    npi = min((count for name, count in found if name in NPI), default=min(count for _, count in found))
+    few: list[Line] = []
+    many: list[Line] = []
+    for name, style in styles_of(NAMES).items():
+        counts = sorted(count for learner, count in found if learner == name)
+        lines = {
+            count: Line(
+                f"{NAMES[name]}: {found[name, count][0].settings['longest'] * count:,}",
+                tested(found[name, count]),
+                style,
+            )
+            for count in counts
+        }
+        if counts and counts[0] <= 2 * npi:
+            few.append(lines[counts[0]])
+        if counts and (counts[-1] > 2 * npi or name in NPI):
+            many.append(lines[counts[-1]])
+    twice = " (s2s-easy: twice as many, as in the paper)" if ("s2s-easy", 2 * npi) in found else ""
+    return {
+        f"As many examples as NPI{twice}": few,
+        "Baselines with more examples, beside NPI": many if any(line not in few for line in many) else [],
+    }
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    lines = {name: accuracies(group) for name, group in from_most(made).items()}
-    ticks = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 10_000)
-    draw_lines(path, lines, "digits of the longer number", marked=(20, "trained up to here"), ticks=ticks)
+    longest = max(run.settings["longest"] for run in made)
+    draw_lines(
+        path,
+        panels(made),
+        "digits of the longer number",
+        ticks=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 3000, 10_000),
+        trained=longest,
+        stars=[(3000, 100)],
+        star_label="paper: NPI, 640",
+        reaches=PAPER_REACHES,
+        legend_title="learner: number of training examples",
+        note=HOW_DRAWN,
+    )
 
 
 def at(made: Sequence[Run], lengths: Mapping[tuple[str, int], Sequence[int]]) -> list[str]:

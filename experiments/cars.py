@@ -10,8 +10,10 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
+from _figures import WIDTH, plot_points, pyplot, save, write_note
 from _learners import shipped
 from _tables import table
 
@@ -35,6 +37,12 @@ SETS = {
 }
 # The targets, as percentages of trajectories that end on the target pose.
 TARGETS = {"held-out poses": 99.5, "selection": 99, "test": 99, "meshes": 90}
+
+# The paper's accuracies on its own cars, on trajectories of up to four steps: the single-task and the multi-task NPI.
+PAPER = {"held-out poses": (89.5, 91.4), "test": (88.7, 89.9)}
+PAPER_KIND = "to the paper's target, at most 4 steps"
+PAPER_MARKS = {"*": "single task", "X": "multi-task"}
+KIND_MARKS = "os^"
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -168,6 +176,50 @@ def by_mesh(run: Run) -> str:
     )
 
 
+def figure(made: Sequence[Run], path: Path) -> None:
+    """A row for each set and kind of trajectory: all cars together with the interval, and every car as a dot."""
+    from matplotlib.lines import Line2D
+
+    rows = [(run.settings["set"], *row) for run in made for row in rows_of(run)]
+    kinds = list(dict.fromkeys(kind for _, _, kind, _ in rows))
+    names = list(dict.fromkeys(name for _, name, _, _ in rows))
+    height = 0.24 * len(rows) + 1.6
+    figure, axes = pyplot().subplots(figsize=(WIDTH, height), layout="constrained")
+    places: dict[str, list[float]] = {}
+    lowest = 100.0
+    published: list[tuple[float, float]] = []
+    for which, name, kind, by_car in rows:
+        row = names.index(name) * (len(kinds) + 0.8) + kinds.index(kind)
+        places.setdefault(fill(name, 24), []).append(row)
+        fraction = total(by_car, "on_target") / total(by_car, "problems")
+        low, high = interval(fraction * len(by_car), len(by_car))
+        each = [100 * one["on_target"] / one["problems"] for one in by_car.values()]
+        axes.plot(each, [row] * len(each), "|", color="#e6550d", markersize=7, markeredgewidth=1.4)
+        axes.plot([100 * low, 100 * high], [row, row], color="#08306b", linewidth=1.2)
+        marker = KIND_MARKS[kinds.index(kind) % len(KIND_MARKS)]
+        axes.plot(100 * fraction, row, marker, color="#08306b", markerfacecolor="white", markersize=6)
+        lowest = min(lowest, 100 * low, *each)
+        if kind == PAPER_KIND:
+            published += [(value, row) for value in PAPER.get(which, ())]
+    handles = [
+        Line2D([], [], color="#08306b", marker=marker, markerfacecolor="white", markersize=6, label=kind)
+        for marker, kind in zip(KIND_MARKS, kinds, strict=False)
+    ]
+    handles.append(Line2D([], [], color="#e6550d", marker="|", linestyle="none", label="one car (most are at 100)"))
+    for index, (marker, network) in enumerate(PAPER_MARKS.items()):
+        label = f"paper, on its own cars: {network}"
+        handles += plot_points(axes, published[index :: len(PAPER_MARKS)], label, marker, 11 - 3 * index)
+    axes.set_yticks([sum(rows) / len(rows) for rows in places.values()], places)
+    axes.tick_params(axis="y", length=0)
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
+    axes.set_xlim(5 * (lowest // 5), 101)
+    axes.set_xlabel("trajectories that end on the target, %")
+    figure.legend(handles=handles, loc="outside upper left", ncols=2)
+    write_note(figure, "Lines: 95 % intervals over cars. The runs keep scores by kind of trajectory, not by distance.")
+    save(figure, path)
+
+
 def on_target(made: Sequence[Run]) -> list[str]:
     lines = []
     for run in made:
@@ -195,6 +247,7 @@ EXPERIMENT = Experiment(
     runs,
     measure,
     report,
+    figure,
     config=shipped(),
     page="benchmarks",
     prepare=prepare,

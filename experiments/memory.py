@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from _tables import by, draw_lines, table
+from _figures import WIDTH, Line, legend_below, plot_lines, pyplot, save, set_length_axis
+from _tables import by, table
 
 from npi import tasks
 from npi.evaluation.experiment import Claim, Experiment
@@ -27,6 +28,9 @@ NAMES = {
     "loop": "longest frame, loop",
     "recursive": "longest frame, recursive",
 }
+
+PAPER_GROWTH = {NAMES["flat"]: 2, NAMES["loop"]: 1}  # the paper's powers of N, for the loops that it uses
+GUIDE = {"color": "black", "linestyle": (0, (1, 2)), "linewidth": 1.3}
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -95,11 +99,30 @@ def report(made: Sequence[Run]) -> str:
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    lines = {
-        NAMES[what]: {run.settings["length"]: [run.result["bytes"] / 2**20] for run in group}
-        for what, group in by(made, lambda run: run.settings["what"]).items()
-    }
-    draw_lines(path, lines, "length of the array", "MiB saved for the backward pass", scale=1, log_log=True)
+    from matplotlib.lines import Line2D
+
+    groups = by(made, lambda run: run.settings["what"])
+    lines = [
+        Line(NAMES[what], {run.settings["length"]: [run.result["bytes"] / 2**20] for run in groups[what]}, style)
+        for style, what in enumerate(NAMES)
+        if what in groups
+    ]
+    figure, axes = pyplot().subplots(figsize=(WIDTH, 4), layout="constrained")
+    handles = plot_lines(axes, lines, scale=1)
+    # The paper's growth, from the first measured point of the line that it is about.
+    for line in lines:
+        power = PAPER_GROWTH.get(line.name)
+        if power is not None:
+            first, last = min(line.points), max(line.points)
+            start = line.points[first][0]
+            axes.plot([first, last], [start, start * (last / first) ** power], **GUIDE, zorder=5)
+    handles.append(Line2D([], [], **GUIDE, label="paper: grows with N squared (flat), with N (frames)"))
+    axes.set_yscale("log")
+    set_length_axis(axes, sorted({run.settings["length"] for run in made}), base=2)
+    axes.set_xlabel("length N of the array")
+    axes.set_ylabel("MiB saved for the backward pass")
+    legend_below(axes, handles)
+    save(figure, path)
 
 
 def growth_by_kind(made: Sequence[Run]) -> list[str]:

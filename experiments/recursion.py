@@ -4,8 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
+from _figures import (
+    WIDTH,
+    Line,
+    plot_lines,
+    plot_points,
+    pyplot,
+    save,
+    set_length_axis,
+    set_percent_axis,
+    shade_training,
+    tested,
+    write_note,
+)
 from _learners import PUBLISHED_TRACES, any_digits, learn_npi, learn_until_proved, npi_task, problems_of, score_npi
 from _tables import by, by_length, over_seeds, with_seeds
 
@@ -28,6 +42,13 @@ PUBLISHED_RESULTS = {
     "quicksort": "recursive, from 4 traces of length 5: 100 % to 70; loop: 73 % at 11, 3 % at 30",
     "toposort": "recursive, from 6 graphs: right to 120 vertices",
 }
+# The same by length, in percent, where the publication states one; the graphs are "right to 120 vertices".
+PUBLISHED_POINTS = {
+    "recursive": {"addition": {5000: 100}, "sorting": {90: 100}, "bubblesort": {70: 100}, "quicksort": {70: 100}},
+    "loop": {"sorting": {3: 6.7, 8: 0}, "quicksort": {11: 73, 30: 3}},
+}
+PUBLISHED_MARKS = {"recursive": ("*", 13), "loop": ("X", 8)}  # marker and size
+RIGHT_TO = {"toposort": 120}
 SORTS = ("sorting", "bubblesort", "quicksort")
 LEARNERS = {"loop": "loop", "recursive": "recursive", "proved": "recursive, until proved"}
 
@@ -112,6 +133,45 @@ def rounds_of(proved: Sequence[Run]) -> str:
     )
 
 
+def figure(made: Sequence[Run], path: Path) -> None:
+    """A panel for each task: accuracy by length of the three learners, and the published values."""
+    found = by(made, lambda run: run.settings["task"])
+    rows = len(found) // 2 + 1  # two panels in a row; the last place is that of the legend
+    figure, grid = pyplot().subplots(rows, 2, figsize=(WIDTH, 2.3 * rows), layout="constrained", squeeze=False)
+    places = list(grid.flat)
+    handles = []
+    for axes, (task, group) in zip(places, found.items(), strict=False):
+        learners = by(group, lambda run: run.settings["learner"])
+        lines = [
+            Line(name, tested(learners[learner]), style)
+            for style, (learner, name) in enumerate(LEARNERS.items())
+            if learner in learners
+        ]
+        entries = plot_lines(axes, lines)
+        set_length_axis(axes, group[0].settings["lengths"])
+        set_percent_axis(axes)
+        sizes = PUBLISHED_TRACES[task][0]
+        entries += shade_training(axes, sizes[-1], "lengths of the traces, up to the longest")
+        for learner, (marker, size) in PUBLISHED_MARKS.items():
+            points = PUBLISHED_POINTS[learner].get(task, {}).items()
+            entries += plot_points(axes, points, f"published, {LEARNERS[learner]}: a percentage", marker, size)
+        if task in RIGHT_TO:
+            entries += plot_points(axes, [(RIGHT_TO[task], 100)], "published, recursive: right to here", "|", 10, 2.5)
+        axes.set_title(f"{task}, {group[0].result['traces']} traces")
+        axes.set_xlabel("vertices" if task == "toposort" else "digits" if task == "addition" else "elements")
+        handles += [entry for entry in entries if entry.get_label() not in {one.get_label() for one in handles}]
+    for axes in places[len(found) :]:
+        axes.axis("off")
+    places[len(found)].legend(handles=handles, loc="upper left", borderaxespad=0, handlelength=3)
+    seeds, problems = len({run.settings["seed"] for run in made}), made[0].settings["problems"]
+    write_note(
+        figure,
+        f"Means of {seeds} seeds, on {problems} problems of each length; bands run from the lowest to the highest "
+        "seed.\nPublished values: Cai et al. 2017.",
+    )
+    save(figure, path)
+
+
 def every_length(made: Sequence[Run]) -> list[str]:
     lines = []
     for task, group in by(made, lambda run: run.settings["task"]).items():
@@ -139,6 +199,7 @@ EXPERIMENT = Experiment(
     runs,
     measure,
     report,
+    figure,
     config={"npi": asdict(FAST)},
     revision=2,
 )

@@ -7,6 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from _figures import Line, Reach, draw_lines, styles_of
 from _learners import (
     BASELINE_CONFIG,
     any_digits,
@@ -17,7 +18,7 @@ from _learners import (
     score_npi,
     settings_of,
 )
-from _tables import accuracies, by, draw_lines, over_seeds, percent, table, with_seeds
+from _tables import accuracies, by, over_seeds, percent, table, with_seeds
 
 from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
@@ -28,11 +29,17 @@ LENGTH = 20
 FROM_FEW = replace(FAST, weight_decay=1e4, updates_after_learned=1000, min_lr_ratio=0.3)
 FIRST_SEED = 5  # the hyperparameters were chosen on seeds 0 to 4
 NAMES = {
+    "defaults": "NPI, loop, as `npi train`",
     "loop": "NPI, loop",
     "recursive": "NPI, recursive",
     "plain": "NPI, recursive, as `npi train`",
     "s2s": "seq2seq LSTM",
 }
+
+PAPER_REACHES = (  # what the paper says in words
+    Reach("NPI: starts with 2, sorts almost perfectly with 8", end=8, start=2),
+    Reach("seq2seq: starts with 64, sorts well with over 250", end=250, start=64),
+)
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -43,13 +50,18 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     kinds = [{"learner": "loop"}, {"learner": "recursive"}, {**baseline, "updates": 6000}]
     points = [{**kind, "examples": 2**power} for power in range(10) for kind in kinds]
     points += [{"learner": "plain", "examples": examples} for examples in (8, 64)]
-    return with_seeds(5, ({**point, "problems": 200} for point in points), FIRST_SEED)
+    defaults = ({"learner": "defaults", "examples": examples, "problems": 200} for examples in (1, 2, 4, 8, 16))
+    return [
+        *with_seeds(5, ({**point, "problems": 200} for point in points), FIRST_SEED),
+        *with_seeds(10, defaults),
+    ]
 
 
 def measure(
     device: str, learner: str, examples: int, seed: int, problems: int, updates: int = 0, **tuned: float
 ) -> dict[str, Any]:
-    task = npi_task("sorting", "loop" if learner == "loop" else "recursive", [LENGTH], examples)
+    teacher = "loop" if learner in ("loop", "defaults") else "recursive"
+    task = npi_task("sorting", teacher, [LENGTH], examples)
     task = replace(task, sample=any_digits)
     if learner == "s2s":
         network, baseline, accuracy = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
@@ -57,7 +69,7 @@ def measure(
             "scores": list(score_baseline(network, baseline, task, [LENGTH], problems)),
             "validation_accuracy": accuracy,
         }
-    model, training = learn_npi(task, seed, FAST if learner == "plain" else FROM_FEW)
+    model, training = learn_npi(task, seed, FAST if learner in ("plain", "defaults") else FROM_FEW)
     return {"scores": list(score_npi(model, task, [LENGTH], problems)), **training}
 
 
@@ -92,8 +104,17 @@ def report(made: Sequence[Run]) -> str:
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    shown = [run for run in made if run.settings["learner"] != "plain"]
-    draw_lines(path, lines(shown), f"examples of length {LENGTH}")
+    found = lines([run for run in made if run.settings["learner"] != "plain"])
+    styles = styles_of(NAMES)
+    drawn = [Line(name, found[name], styles[learner]) for learner, name in NAMES.items() if name in found]
+    draw_lines(
+        path,
+        {f"Arrays of {LENGTH} digits": drawn},
+        f"training examples of length {LENGTH}",
+        ticks=sorted({count for points in found.values() for count in points}),
+        reaches=PAPER_REACHES,
+        note="Bands run from the lowest to the highest seed.",
+    )
 
 
 def with_few(made: Sequence[Run]) -> list[str]:

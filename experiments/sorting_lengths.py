@@ -3,20 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from _learners import BASELINE_CONFIG, learn_baseline, learn_npi, npi_task, score_baseline, score_npi, settings_of
-from _tables import accuracies, by, by_length, draw_lines, over_seeds, test_counts, with_seeds
+from _figures import HOW_DRAWN, Line, Reach, draw_lines, styles_of, tested
+from _learners import (
+    BASELINE_CONFIG,
+    any_digits,
+    learn_baseline,
+    learn_npi,
+    npi_task,
+    score_baseline,
+    score_npi,
+    settings_of,
+)
+from _tables import by, by_length, over_seeds, test_counts, with_seeds
 
 from npi.evaluation.experiment import Claim, Experiment
 from npi.evaluation.results import Run
 from npi.training.config import FAST
 
 NAMES = {"loop": "NPI, loop", "recursive": "NPI, recursive", "s2s": "seq2seq LSTM"}
+LONGEST_LOOP = 100  # a loop takes N^2 steps
 RUN_UP_TO = 60  # longer loops are slow to run: they are tested on the frames of the teacher's run
 LENGTHS = (2, 5, 10, 15, 20, 22, 25, 30, 40, 60, 100, 200)
+
+PAPER_REACHES = (  # what the paper says in words
+    Reach("NPI: sorts up to 60, then sweeps go wrong", 60),
+    Reach("seq2seq LSTM: fails beyond 25", 25),
+)
 
 
 def runs(quick: bool) -> list[dict[str, Any]]:
@@ -25,13 +41,12 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         kinds = [{"learner": "recursive"}, {**baseline, "updates": 20}]
         few = {"examples": 4, "longest": 3, "lengths": [2, 3], "problems": 4}
         return with_seeds(1, ({**kind, **few} for kind in kinds))
-    rest = {"examples": 64, "longest": 20, "lengths": list(LENGTHS)}
-    kinds = [
-        {"learner": "loop", "problems": 20},
-        {"learner": "recursive", "problems": 20},
-        {**baseline, "updates": 10_000, "problems": 200},
-    ]
-    return with_seeds(3, ({**kind, **rest} for kind in kinds))
+    rest = {"examples": 64, "longest": 20}
+    loop = {"learner": "loop", "problems": 20, "digits": "any", "lengths": [n for n in LENGTHS if n <= LONGEST_LOOP]}
+    recursive = {"learner": "recursive", "problems": 20, "digits": "any", "lengths": list(LENGTHS)}
+    lstm = {**baseline, "updates": 10_000, "problems": 200, "lengths": list(LENGTHS)}
+    seeds = ((10, loop), (3, recursive), (3, lstm))
+    return [settings for count, kind in seeds for settings in with_seeds(count, [{**kind, **rest}])]
 
 
 def measure(
@@ -43,10 +58,13 @@ def measure(
     lengths: list[int],
     problems: int,
     updates: int = 0,
+    digits: str = "few",
     **tuned: float,
 ) -> dict[str, Any]:
     sizes = range(2, longest + 1)
     task = npi_task("sorting", "recursive" if learner == "s2s" else learner, sizes, examples)
+    if digits == "any":
+        task = replace(task, sample=any_digits)
     if learner == "s2s":
         network, baseline, accuracy = learn_baseline("s2s-sorting", task, seed, device, updates, **tuned)
         return {
@@ -76,9 +94,17 @@ def report(made: Sequence[Run]) -> str:
 
 
 def figure(made: Sequence[Run], path: Path) -> None:
-    lines = {name: accuracies(group) for name, group in groups(made).items()}
+    styles = styles_of(NAMES)
+    lines = [Line(name, tested(group), styles[group[0].settings["learner"]]) for name, group in groups(made).items()]
+    settings = made[0].settings
     draw_lines(
-        path, lines, "length of the array", marked=(20, "trained up to here"), ticks=(2, 5, 10, 20, 40, 60, 100, 200)
+        path,
+        {f"Trained on {settings['examples']} examples of each length from 2 to {settings['longest']}": lines},
+        "length of the array",
+        ticks=(2, 5, 10, 20, 25, 40, 60, 100, 200),
+        trained=settings["longest"],
+        reaches=PAPER_REACHES,
+        note=HOW_DRAWN,
     )
 
 
