@@ -12,7 +12,7 @@ from _learners import npi_task
 from _tables import by, independent, table, with_seeds
 
 from npi import tasks
-from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.experiment import Experiment, PaperClaim, Verdict
 from npi.evaluation.results import Run
 from npi.evaluation.score import score_sizes
 from npi.language.memo import Memo
@@ -129,38 +129,58 @@ def tested(made: Sequence[Run]) -> Iterator[list[object]]:
             yield [kind, f"{score['size']:,}", score["problems"], seeds_right, f"{answers:,} of {total:,}"]
 
 
-def every_size(made: Sequence[Run]) -> list[str]:
-    lines = []
-    for kind, group in kinds_of(made).items():
-        sizes = [score["size"] for score in group[0].result["scores"]]
-        perfect = [f"{size:,}" for index, size in enumerate(sizes) if not failing_seeds(group, index)]
-        others = [
-            f"{len(group) - len(failing)} at {sizes[index]:,}"
-            for index in range(len(sizes))
-            if (failing := failing_seeds(group, index))
-        ]
-        learned = f"all frames learned by {len(group) - len(not_learned(group))} of {len(group)} seeds"
-        at = f"no error by any seed at size {', '.join(perfect)}" if perfect else "errors at every size"
-        without = f"; seeds without an error: {', '.join(others)}" if others else ""
-        lines.append(f"{kind}: {learned}; {at}{without}")
-    return lines
+def lines_of(made: Sequence[Run], wanted: str) -> list[str]:
+    """What the runs of a task and teacher show, in one line."""
+    group = kinds_of(made).get(wanted)
+    if not group:
+        return []
+    sizes = [score["size"] for score in group[0].result["scores"]]
+    right = [f"{size:,}" for index, size in enumerate(sizes) if not failing_seeds(group, index)]
+    others = [
+        f"{len(group) - len(failing)} at {sizes[index]:,}"
+        for index in range(len(sizes))
+        if (failing := failing_seeds(group, index))
+    ]
+    seeds = independent(len(group) - len(not_learned(group)), len(group))
+    at = f"no error by any seed at size {', '.join(right)}" if right else "errors at every size"
+    without = f"; seeds without an error: {', '.join(others)}" if others else ""
+    return [f"{wanted}: all frames learned by {seeds} seeds; {at}{without}"]
+
+
+def addition_verdict(made: Sequence[Run]) -> Verdict:
+    """Reproduced if no seed makes an error at any size."""
+    group = kinds_of(made)["addition, loop"]
+    perfect = all(not failing_seeds(group, index) for index in range(len(group[0].result["scores"])))
+    return "reproduced" if perfect else "not reproduced"
 
 
 EXPERIMENT = Experiment(
-    "Accuracy over seeds",
+    "Ten seeds of addition and sorting",
     [
-        Claim(
-            "accuracy",
-            "In the paper's setting, training learns every frame, and the program is then right at every size, for "
-            "any seed.",
-            every_size,
-            "some seeds sort a few arrays of two digits wrongly. An earlier run had this too: 64 training arrays of "
-            "this size do not show every pair of digits.",
+        PaperClaim(
+            "C1",
+            "Trained on 640 examples, NPI is correct at every length tried, up to 3000 digits.",
+            lambda made: lines_of(made, "addition, loop"),
+            "the tests include the longest carries. We train until every frame is right, with larger batches and "
+            "learning rates than the paper's.",
+            paper="100 % at every length tried, up to 3,000 digits",
+            verdict=addition_verdict,
+        ),
+        PaperClaim(
+            "C1",
+            "The same with recursive traces.",
+            lambda made: lines_of(made, "addition, recursive"),
+        ),
+        PaperClaim(
+            "C3",
+            "Sorting with recursive traces.",
+            lambda made: lines_of(made, "sorting, recursive"),
+            "some seeds sort a few arrays of two digits wrongly: 64 training arrays of this size do not show every "
+            "pair of digits.",
         ),
     ],
     runs,
     measure,
     report,
     config={"npi": asdict(FAST)},
-    page="benchmarks",
 )

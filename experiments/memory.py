@@ -14,7 +14,7 @@ from _figures import WIDTH, Line, legend_below, plot_lines, pyplot, save, set_le
 from _tables import by, table
 
 from npi import tasks
-from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.experiment import Experiment, PaperClaim, Verdict
 from npi.evaluation.results import Run
 from npi.language.program import Call, Frame
 from npi.language.record import record
@@ -72,13 +72,18 @@ def saved_bytes(model: NPI, dataset: FrameDataset) -> int:
     return sum(saved.values())
 
 
-def growth(made: Sequence[Run]) -> str:
+def exponent(made: Sequence[Run]) -> float | None:
     """How the bytes grow with the length N between the two greatest lengths, as a power of N."""
     if len(made) < 2:
-        return ""
+        return None
     small, large = sorted(made, key=lambda run: run.settings["length"])[-2:]
     ratio = large.settings["length"] / small.settings["length"]
-    return f"N^{math.log(large.result['bytes'] / small.result['bytes']) / math.log(ratio):.1f}"
+    return math.log(large.result["bytes"] / small.result["bytes"]) / math.log(ratio)
+
+
+def growth(made: Sequence[Run]) -> str:
+    power = exponent(made)
+    return "" if power is None else f"N^{power:.1f}"
 
 
 def report(made: Sequence[Run]) -> str:
@@ -130,14 +135,25 @@ def growth_by_kind(made: Sequence[Run]) -> list[str]:
     return [f"{NAMES[what]}: {growth(group) or 'one length'}" for what, group in groups.items()]
 
 
+def growth_verdict(made: Sequence[Run]) -> Verdict:
+    """Reproduced if the run as one sequence grows with N squared, and the longest frame of a loop with N."""
+    groups = by(made, lambda run: run.settings["what"])
+    powers = [exponent(groups.get(what, [])) for what in ("flat", "loop")]
+    close = [power is not None and abs(power - claimed) < 0.2 for power, claimed in zip(powers, (2, 1), strict=True)]
+    return "reproduced" if all(close) else "not reproduced"
+
+
 EXPERIMENT = Experiment(
     "Memory of training on frames",
     [
-        Claim(
+        PaperClaim(
             "C10",
             "Training on the frames of subprograms needs memory that grows with N for bubble sort; training on a flat "
             "trace needs memory that grows with N squared.",
             growth_by_kind,
+            "the bytes that autograd saves for the backward pass through the paper's core, 2 x 256.",
+            paper="O(N) by subprograms, O(N^2) by a flat trace",
+            verdict=growth_verdict,
         ),
     ],
     runs,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from _figures import Line, Reach, draw_lines, styles_of
@@ -20,7 +21,7 @@ from _learners import (
 )
 from _tables import accuracies, by, over_seeds, percent, table, with_seeds
 
-from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.experiment import Experiment, PaperClaim, Verdict
 from npi.evaluation.results import Run
 from npi.training.config import FAST
 
@@ -50,7 +51,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     kinds = [{"learner": "loop"}, {"learner": "recursive"}, {**baseline, "updates": 6000}]
     points = [{**kind, "examples": 2**power} for power in range(10) for kind in kinds]
     points += [{"learner": "plain", "examples": examples} for examples in (8, 64)]
-    defaults = ({"learner": "defaults", "examples": examples, "problems": 200} for examples in (1, 2, 4, 8, 16))
+    defaults = ({"learner": "defaults", "examples": examples, "problems": 200} for examples in (2, 4, 8))
     return [
         *with_seeds(5, ({**point, "problems": 200} for point in points), FIRST_SEED),
         *with_seeds(10, defaults),
@@ -117,9 +118,25 @@ def figure(made: Sequence[Run], path: Path) -> None:
     )
 
 
-def with_few(made: Sequence[Run]) -> list[str]:
+# The learners and numbers of examples that are reported: on the paper's terms, and with our own training for few.
+ON_PAPER_TERMS = (("defaults", 2), ("defaults", 4), ("defaults", 8), ("s2s", 64), ("s2s", 256))
+AT_BEST = tuple((name, count) for name in ("loop", "recursive") for count in (2, 4, 8))
+
+
+def few_verdict(made: Sequence[Run]) -> Verdict:
+    """Reproduced if NPI solves something with 2 examples and 95 % with 8, and the LSTM starts with 64."""
     of = by(made, lambda run: (run.settings["learner"], run.settings["examples"]))
-    wanted = [(name, count) for name in ("loop", "recursive") for count in (2, 4, 8)] + [("s2s", 64), ("s2s", 256)]
+
+    def solved(*kind: Any) -> float:
+        return mean(accuracies(of[kind])[LENGTH]) if kind in of else 0.0
+
+    npi = solved("defaults", 2) > 0 and solved("defaults", 8) >= 0.95
+    lstm = solved("s2s", 32) < 0.02 < solved("s2s", 64) < 0.5 < solved("s2s", 256)
+    return "reproduced" if npi and lstm else "not reproduced"
+
+
+def with_few(made: Sequence[Run], wanted: Sequence[tuple[str, int]]) -> list[str]:
+    of = by(made, lambda run: (run.settings["learner"], run.settings["examples"]))
     return [
         f"{NAMES[name]}, {count} examples: {over_seeds(of[name, count], LENGTH)}"
         for name, count in wanted
@@ -130,11 +147,19 @@ def with_few(made: Sequence[Run]) -> list[str]:
 EXPERIMENT = Experiment(
     "Sample complexity",
     [
-        Claim(
+        PaperClaim(
             "C4",
             "At length 20, NPI starts to sort with 2 examples and is almost perfect with 8; the sequence-to-sequence "
             "LSTM starts with 64 and sorts well with over 250.",
-            with_few,
+            lambda made: with_few(made, ON_PAPER_TERMS),
+            "loops with the defaults of `npi train`, which were not chosen for few examples.",
+            paper="NPI starts with 2, almost perfect with 8; LSTM starts with 64, sorts well with over 250",
+            verdict=few_verdict,
+        ),
+        PaperClaim(
+            "C4",
+            "The same with weight decay and longer training, which were chosen on other seeds.",
+            lambda made: with_few(made, AT_BEST),
             "with recursive traces, which the paper does not use, eight examples are not enough. In two other seeds "
             "that we inspected, most errors were at the end of a sweep, where the network sees the greatest digit: in "
             "most arrays a 9, so a few examples may contain no 8 and no 7 there.",

@@ -13,7 +13,7 @@ from npi import tasks
 from npi.cars.car import Car
 from npi.cars.views import render_all
 from npi.evaluation.car_scores import all_starts, held_out_starts
-from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.experiment import Experiment, PaperClaim
 from npi.evaluation.results import Run
 from npi.evaluation.score import score_problems
 from npi.language.memo import Memo
@@ -159,9 +159,9 @@ def all_tasks(made: Sequence[Run]) -> list[str]:
 
 
 EXPERIMENT = Experiment(
-    "Table 1: one task, three tasks, and MAX",
+    "Table 1 with our recipe",
     [
-        Claim(
+        PaperClaim(
             "C5",
             "Accuracy with one task / three tasks / three tasks and MAX, as in square brackets.",
             against_paper,
@@ -169,13 +169,13 @@ EXPERIMENT = Experiment(
             "pose as an auxiliary label. The model of three tasks was trained on recursive traces of up to 20 digits, "
             "on practice programs, and on counterexamples of failed proofs.",
         ),
-        Claim(
+        PaperClaim(
             "C6",
             "MAX is learned with everything else frozen, and nothing else gets worse.",
             after_max,
             "the core was also trained on practice programs; for cores without, see `npi reproduce without_practice`.",
         ),
-        Claim(
+        PaperClaim(
             "C8",
             "One network runs all programs of the appendix's table.",
             all_tasks,

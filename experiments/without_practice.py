@@ -9,7 +9,7 @@ from typing import Any
 from _tables import independent, percent, table, with_seeds
 
 from npi import tasks
-from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.experiment import Experiment, PaperClaim
 from npi.evaluation.results import Run
 from npi.evaluation.score import score_problems
 from npi.language.memo import Memo
@@ -126,7 +126,7 @@ def learned(made: Sequence[Run]) -> list[str]:
 EXPERIMENT = Experiment(
     "MAX without practice",
     [
-        Claim(
+        PaperClaim(
             "C6",
             "MAX is learned by memory rows with everything else frozen, on a core trained on the paper's tasks alone.",
             learned,
