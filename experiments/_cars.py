@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from statistics import mean
 from typing import Any
 
-from npi import tasks
+from _tables import percent
+
 from npi.cars.car import Car
 from npi.cars.poses import PAPER_TARGET, Pose
 from npi.cars.views import render_all
@@ -36,11 +37,6 @@ DECISIONS = replace(
     eval_every=200,
 )
 PAPER_STEPS = range(5)  # lengths of the paper's trajectories in its table 1
-CAR_SETS = {"seen": "training cars, held-out poses", "unseen": "unseen cars"}
-
-
-def three_tasks(teacher: str = "loop") -> list[Task]:
-    return [tasks.find(name, teacher) for name in ("addition", "sorting", "cars")]
 
 
 def to_paper_target(task: Task) -> Task:
@@ -119,21 +115,12 @@ def share(by_car: Mapping[str, Sequence[int]]) -> float:
     return sum(one[0] for one in by_car.values()) / sum(one[2] for one in by_car.values())
 
 
-def over_seeds_and_cars(scores: Iterable[Mapping[str, Sequence[int]]]) -> str:
-    """The mean over seeds, the range over seeds, and the 95 % interval over cars."""
+def over_seeds_and_cars(scores: Sequence[Mapping[str, Sequence[int]]]) -> str:
+    """Mean and range over the seeds, and the 95 % interval over cars."""
     shares = [share(by_car) for by_car in scores]
-    return shown(shares, cars_of(scores))
-
-
-def cars_of(scores: Iterable[Mapping[str, Sequence[int]]]) -> int:
-    return len({car for by_car in scores for car in by_car})
-
-
-def shown(shares: Sequence[float], units: int) -> str:
-    middle = mean(shares)
-    low, high = interval(middle * units, units)
-    seeds = f"{100 * min(shares):.1f} to {100 * max(shares):.1f}"
-    return f"{100 * middle:.1f} % (seeds {seeds}; cars {100 * low:.1f} to {100 * high:.1f})"
+    count = len({car for by_car in scores for car in by_car})
+    low, high = interval(mean(shares) * count, count)
+    return f"{percent(shares)}; over cars {100 * low:.1f} to {100 * high:.1f}"
 
 
 class WithoutHistory(NeuralDecider):

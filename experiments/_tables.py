@@ -45,15 +45,16 @@ def percent(values: Sequence[float]) -> str:
 
 
 def _short(fraction: float) -> str:
-    """A fraction in percent, with one decimal if it is not 0."""
-    text = f"{100 * fraction:.1f}"
+    """A fraction in percent, with as few decimals as tell it from 0 and 100, and at most one otherwise."""
+    decimals = 1
+    while (text := f"{100 * fraction:.{decimals}f}") and 0 < fraction < 1 and float(text) in (0, 100):
+        decimals += 1
     return text.removesuffix(".0")
 
 
-def with_interval(correct: int, problems: int) -> str:
-    """A fraction in percent, with its 95 % interval."""
-    low, high = interval(correct, problems)
-    return f"{_short(correct / problems)} % ({100 * low:.1f} to {100 * high:.1f}) of {problems:,}"
+def solved(right: int, problems: int) -> str:
+    """What one network solves. No interval: the problems of one network are not independent."""
+    return f"{_short(right / problems)} % of {problems:,}"
 
 
 def independent(successes: int, trials: int) -> str:
@@ -62,11 +63,11 @@ def independent(successes: int, trials: int) -> str:
     return f"{successes} of {trials} ({100 * low:.1f} to {100 * high:.1f} %)"
 
 
-def over_seeds(runs: Sequence[Run], length: int) -> str:
-    """The accuracy at a length over the problems of all seeds together, with its 95 % interval."""
-    problems = runs[0].result["scores"][0]["problems"]
-    correct = round(sum(accuracies(runs)[length]) * problems)
-    return f"{with_interval(correct, problems * len(runs))}, {len(runs)} seed{'s' * (len(runs) > 1)}"
+def over_seeds(name: str, found: Mapping[str, Sequence[float]]) -> str:
+    """In one line: what a learner reaches, such as its accuracy at some lengths, mean and range over the seeds."""
+    seeds = max(map(len, found.values()))
+    parts = ", ".join(f"{percent(values)} {at}" for at, values in found.items())
+    return f"{name}: {parts}; {seeds} seed{'s' * (seeds > 1)}"
 
 
 def test_counts(runs: Sequence[Run]) -> str:

@@ -147,9 +147,11 @@ def lines_of(made: Sequence[Run], wanted: str) -> list[str]:
     return [f"{wanted}: all frames learned by {seeds} seeds; {at}{without}"]
 
 
-def addition_verdict(made: Sequence[Run]) -> Verdict:
+def addition_verdict(made: Sequence[Run]) -> Verdict | None:
     """Reproduced if no seed makes an error at any size."""
-    group = kinds_of(made)["addition, loop"]
+    group = kinds_of(made).get("addition, loop")
+    if not group:
+        return None
     perfect = all(not failing_seeds(group, index) for index in range(len(group[0].result["scores"])))
     return "reproduced" if perfect else "not reproduced"
 
@@ -163,6 +165,7 @@ EXPERIMENT = Experiment(
             lambda made: lines_of(made, "addition, loop"),
             "the tests include the longest carries. We train until every frame is right, with larger batches and "
             "learning rates than the paper's.",
+            why="the tests include the longest carries; our batches and learning rates are larger than the paper's",
             paper="100 % at every length tried, up to 3,000 digits",
             verdict=addition_verdict,
         ),

@@ -17,7 +17,7 @@ from _learners import learn_npi, npi_task, shipped
 from _tables import table
 
 from npi import tasks
-from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.experiment import Experiment, PaperClaim, Verdict
 from npi.evaluation.results import Run
 from npi.language.call_tree import format_tree
 from npi.language.interpreter import Decider, run_batch
@@ -313,15 +313,28 @@ def evidence(made: Sequence[Run]) -> list[str]:
     return [*of_the_paper, f"{sum(equal)} of {len(equal)} trees equal their teachers'"]
 
 
+def same_traces(made: Sequence[Run]) -> Verdict | None:
+    """Reproduced if the runs agree with every legible line of the paper, and ADD1 is right for all pairs of digits."""
+    found = [what for where, _, what in printed_traces(made) if not where.startswith("Cai")]
+    digits = [run.result["single_digits"] for run in made if run.settings == ADDITION_LOOP]
+    if len(found) < 3 or not digits:
+        return None
+    same = not any("differs" in what for what in found) and all(right == pairs for right, pairs in digits)
+    return "reproduced" if same else "not reproduced"
+
+
 EXPERIMENT = Experiment(
     "Call trees",
     [
-        Claim(
+        PaperClaim(
             "C9",
             "The traces of a single-digit addition, of 96 + 125, and of sorting 9 2 5.",
             evidence,
             "figures 2 and 4b are images in every source we have, and figure 8 is legible only in part. RESET moves "
             "pointer 3, as the text and figure 8 have it; table 2 lists LSHIFT alone.",
+            why="all that is legible agrees; table 2 omits that RESET moves pointer 3",
+            paper="traces of 96 + 125 and of 9 2 5, a single-digit addition",
+            verdict=same_traces,
         ),
     ],
     runs,

@@ -152,6 +152,7 @@ EXPERIMENT = Experiment(
             "trace needs memory that grows with N squared.",
             growth_by_kind,
             "the bytes that autograd saves for the backward pass through the paper's core, 2 x 256.",
+            why="measured in bytes that autograd saves",
             paper="O(N) by subprograms, O(N^2) by a flat trace",
             verdict=growth_verdict,
         ),

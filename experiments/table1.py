@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from _learners import learn_npi, shipped
-from _tables import table, with_interval
+from _tables import solved, table
 
 from npi import tasks
 from npi.cars.car import Car
@@ -108,11 +108,11 @@ def report(made: Sequence[Run]) -> str:
         line = [what]
         for column, published in zip(COLUMNS, (*paper, None), strict=True):
             score = cells.get((column, row))
-            ours = "" if score is None else with_interval(*score)
+            ours = "" if score is None else solved(*score)
             line.append(ours if published is None else f"{ours} [{published}]")
         rows.append(line)
     return (
-        "Correct answers, with the interval and the number of problems; the paper's figures in square brackets. First "
+        "Correct answers of one network for each column; the paper's figures in square brackets. First "
         "column: a network trained on that task alone. Second: the shipped model. Third: the shipped model after `npi "
         "teach maximum`, where a mask prevents old programs from calling new ones. Last: after `npi teach maximum "
         "--rehearse`, which trains on old frames as well and needs no mask. Cars start from every pose, not only from "
@@ -132,7 +132,7 @@ def against_paper(made: Sequence[Run]) -> list[str]:
     lines = []
     for row, (what, paper) in ROWS.items():
         columns = list(COLUMNS)[: len(paper)]
-        ours = [with_interval(*cells[column, row]) if (column, row) in cells else "-" for column in columns]
+        ours = [solved(*cells[column, row]) if (column, row) in cells else "-" for column in columns]
         if set(paper) != {None} and set(ours) != {"-"}:
             published = " / ".join("-" if figure is None else str(figure) for figure in paper)
             lines.append(f"{what}: {' / '.join(ours)} [{published}]")
@@ -147,7 +147,7 @@ def after_max(made: Sequence[Run]) -> list[str]:
         rows = [row for row in ROWS if ("multi", row) in cells and (column, row) in cells]
         worse = [ROWS[row][0] for row in rows if cells[column, row][0] < cells["multi", row][0]]
         if (column, "maximum") in cells:
-            lines.append(f"MAX, {name}, length 5: {with_interval(*cells[column, 'maximum'])}")
+            lines.append(f"MAX, {name}, length 5: {solved(*cells[column, 'maximum'])}")
         if rows:
             lines.append(f"worse afterwards, {name}, of {len(rows)} others: {', '.join(worse) or 'none'}")
     return lines
@@ -155,7 +155,7 @@ def after_max(made: Sequence[Run]) -> list[str]:
 
 def all_tasks(made: Sequence[Run]) -> list[str]:
     cells = cells_of(made)
-    return [f"{ROWS[row][0]}: {with_interval(*cells['multi', row])}" for row in ROWS if ("multi", row) in cells]
+    return [f"{ROWS[row][0]}: {solved(*cells['multi', row])}" for row in ROWS if ("multi", row) in cells]
 
 
 EXPERIMENT = Experiment(

@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from npi import Limits, record, tasks
+from npi.errors import BadInput
 from npi.language.interpreter import run_batch
 from npi.language.memo import Memo
 from npi.language.trace import Trace
-from npi.network.checkpoint import load_model
+from npi.network.checkpoint import load_model, save_model
 from npi.network.encoders import to_rgb
 from npi.network.neural_decider import NeuralDecider
 from npi.training.config import FAST, IMAGES, PAPER
@@ -217,6 +218,42 @@ def test_the_auxiliary_loss():
     labels = torch.tensor([[0, 0], [2, 1]])
     expected = -np.mean([np.log(0.5 * 0.9), np.log(0.6 * 0.5)])
     assert auxiliary_loss(image_features, labels, (3, 2)).item() == pytest.approx(expected, abs=1e-4)
+
+
+def trained_for(updates, labels, shift=0):
+    """A network after some updates on cars, with auxiliary labels of some kind that are moved by some classes."""
+    config = replace(SHORT, image_batch_size=8, auxiliary_labels=labels)
+    training = make_trainer([few("cars", sizes=range(3), examples=4)], config)
+    training.dataset.labels["CarScene"] = (training.dataset.labels["CarScene"] + shift) % 5
+    for _ in range(updates):
+        training.update()
+    return training
+
+
+def test_decisions_alone_are_learned_without_any_label():
+    """Whatever the labels are, training gives the same bits; with labels beside the decisions, it does not."""
+    assert same(*(weights(trained_for(2, "none", shift).model) for shift in (0, 1)))
+    assert not same(*(weights(trained_for(2, "beside", shift).model) for shift in (0, 1)))
+
+
+@pytest.mark.parametrize(("labels", "width"), [("none", 256), ("beside", 256), ("bottleneck", 16)])
+def test_what_the_image_encoder_hands_over_depends_on_the_labels(labels, width, tmp_path):
+    """Free features, or the predicted probabilities of eleven azimuths and five elevations; saved and loaded alike."""
+    training = trained_for(1, labels)
+    image = to_rgb(training.dataset.images["CarScene"][:1])
+    model = training.ema_model.eval()
+    features = model.encode_images("CarScene", image)
+    assert features.shape == (1, width)
+    assert (features.sum().item() == pytest.approx(2, abs=1e-4)) == (labels == "bottleneck")
+    assert (model.image_encoders["CarScene"].label_head is None) == (labels == "none")
+    save_model(model, tmp_path / "model")
+    assert torch.equal(load_model(tmp_path / "model").encode_images("CarScene", image), features)
+
+
+def test_practice_on_images_needs_the_bottleneck():
+    config = replace(SHORT, auxiliary_labels="none", practice_rollouts=2)
+    with pytest.raises(BadInput, match="needs auxiliary_labels='bottleneck'"):
+        make_trainer([few("cars", sizes=range(3), examples=4)], config)
 
 
 @pytest.mark.slow

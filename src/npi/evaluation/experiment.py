@@ -16,12 +16,14 @@ from concurrent.futures import as_completed
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from npi.errors import BadInput
 from npi.evaluation.machine import describe_machine
 from npi.evaluation.processes import worker_pool
 from npi.evaluation.results import Results, Run, Settings
+
+Verdict: TypeAlias = Literal["reproduced", "better", "not reproduced", "different question"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,22 @@ class Claim:
     statement: str
     evidence: Callable[[Sequence[Run]], list[str]]
     deviation: str = ""
+
+
+@dataclass(frozen=True)
+class PaperClaim(Claim):
+    """A claim of a publication, and what an experiment shows about it.
+
+    why      in one line, why the results agree or differ; `deviation` has the details
+    paper    the published numbers
+    verdict  judges the claim by runs on the publication's own terms (its data, teacher, supervision and sizes), and
+             returns None if runs are missing for that. An experiment on our terms, which shows how far we get at our
+             best, has no verdict
+    """
+
+    why: str = ""
+    paper: str = ""
+    verdict: Callable[[Sequence[Run]], Verdict | None] | None = None
 
 
 @dataclass(frozen=True)

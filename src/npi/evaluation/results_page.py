@@ -9,21 +9,23 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from npi.errors import BadInput
-from npi.evaluation.experiment import Claim, Experiment
+from npi.evaluation.experiment import Claim, Experiment, PaperClaim
 from npi.evaluation.results import Results, Run, Settings
 from npi.files import write
 
 RESULTS = """# Results
 
-What the paper claims and what this project measures. `npi reproduce` writes this page from the files in
-`{folder}`. They hold every run reported here: its settings and seed, its measurements, its duration, and the machine.
-Existing runs are reused; `--fresh` repeats them. Runs that used a GPU take much longer without one.
+What the paper claims, and what this project measures. `npi reproduce` writes this page from the files in
+`{folder}`. They hold every run reported here: its settings and seed, its measurements, its duration, the machine, the
+versions and the git commit. Existing runs are reused; `--fresh` repeats them. Runs that used a GPU take much longer
+without one.
 
-In the first table, brackets are 95 % Wilson intervals over the problems of all seeds, treated as independent samples;
-all seeds of an experiment are tested on the same problems. Further down, brackets and shaded bands run from the lowest
-to the highest seed unless stated otherwise. Lines that would overlap in a figure are drawn side by side.
+*On the paper's terms* means its data, its teacher, its supervision and its sizes. *At our best* means our own recipe:
+recursive teachers, auxiliary labels, practice programs, repair rounds. A verdict compares the paper with us on its own
+terms. Brackets are 95 % Wilson intervals over the seeds or cars named beside them.
 """
 
 BENCHMARKS = """# Benchmarks
@@ -99,7 +101,7 @@ def check_reportable(section: Section) -> None:
         return
     try:
         section.experiment.report(runs)
-        _machines(runs)
+        _provenance(runs)
         for claim in section.experiment.claims:
             claim.evidence(runs)
     except Exception as error:
@@ -138,23 +140,30 @@ def page_text(layout: Layout, page: str, sections: Mapping[str, Section]) -> str
     on_page = sections_of(page, sections)
     folder = layout.results.relative_to(layout.scripts.parent)
     introduction = QUICK if layout.quick else INTRODUCTIONS[page].format(folder=folder)
-    parts = [introduction, _overview(layout, on_page)]
-    for name, section in on_page.items():
-        experiment, runs = section.experiment, section.runs
-        claims = "\n".join(_describe(claim, layout.quick) for claim in experiment.claims)
-        parts.append(f"## {experiment.title}\n\n{claims}\n")
-        if not runs:
-            parts.append(f"No runs yet: {layout.command(name)}.\n")
-            continue
-        parts.append(f"{experiment.report(runs).strip()}\n")
-        if experiment.figure is not None:
-            parts.append(f"![{experiment.title}]({layout.figure(name).relative_to(layout.pages)})\n")
-        missing = len(section.wanted) - len(runs)
-        incomplete = f" **{missing} runs are missing.**" if missing else ""
-        count = f"{len(runs)} run{'s' * (len(runs) > 1)}"
-        made = f"{count}, {_duration(runs)}, on {_machines(runs)}; {_versions(runs)}"
-        parts.append(f"{layout.command(name)}: {made}.{incomplete}\n")
-    return "\n".join(parts)
+    of_paper = page == "results" and not layout.quick
+    overview = _verdicts(on_page) if of_paper else _overview(layout, on_page)
+    return "\n".join([introduction, overview, *(_section(layout, name, on_page[name], of_paper) for name in on_page)])
+
+
+def _section(layout: Layout, name: str, section: Section, fold: bool) -> str:
+    """An experiment on a page: its claims, its figure, its report (folded, if asked) and where its runs come from."""
+    experiment, runs = section.experiment, section.runs
+    claims = "\n".join(_describe(claim, layout.quick) for claim in experiment.claims)
+    parts = [f"## {experiment.title}\n\n{claims}\n"]
+    if not runs:
+        return "\n".join([*parts, f"No runs yet: {layout.command(name)}.\n"])
+    if experiment.figure is not None:
+        parts.append(f"![{experiment.title}]({layout.figure(name).relative_to(layout.pages)})\n")
+    report = experiment.report(runs).strip()
+    parts.append(f"{_folded('Details', report) if fold else report}\n")
+    missing = len(section.wanted) - len(runs)
+    incomplete = f" **{missing} runs are missing.**" if missing else ""
+    made = f"{layout.command(name)}: {len(runs)} run{'s' * (len(runs) > 1)}, {_duration(runs)}.{incomplete}"
+    return "\n".join([*parts, f"{made}\n", f"{_folded('Machines and versions', _provenance(runs))}\n"])
+
+
+def _folded(summary: str, text: str) -> str:
+    return f'<details markdown="1"><summary>{summary}</summary>\n\n{text}\n\n</details>'
 
 
 def _describe(claim: Claim, quick: bool) -> str:
@@ -162,16 +171,43 @@ def _describe(claim: Claim, quick: bool) -> str:
     return f"- **{claim.name}**: {claim.statement}{deviation}"
 
 
+def _verdicts(sections: Mapping[str, Section]) -> str:
+    """A table of the paper's claims, in its order: its numbers, ours on its terms, ours at our best, the verdict."""
+    by_name: dict[str, list[tuple[PaperClaim, Sequence[Run]]]] = {}
+    for section in sections.values():
+        for claim in section.experiment.claims:
+            if isinstance(claim, PaperClaim):
+                by_name.setdefault(claim.name, []).append((claim, section.runs))
+    rows = []
+    for name in sorted(by_name, key=_order):
+        judged = [(claim, runs) for claim, runs in by_name[name] if claim.verdict is not None]
+        best = [(claim, runs) for claim, runs in by_name[name] if claim.verdict is None]
+        claim = (judged or best)[0][0]
+        verdicts = [claim.verdict(runs) for claim, runs in judged if claim.verdict is not None and runs]
+        cells = (_lines(judged), _lines(best), f"**{verdicts[0]}**" if verdicts and verdicts[0] else "not measured")
+        rows.append((name, claim.paper, *cells, claim.why))
+    head = ("claim", "the paper", "ours, on the paper's terms", "ours, at our best", "verdict", "why")
+    return _table(head, rows)
+
+
+def _lines(claims: Sequence[tuple[PaperClaim, Sequence[Run]]]) -> str:
+    """The evidence of some claims, line by line."""
+    return "<br>".join(line for claim, runs in claims if runs for line in claim.evidence(runs)) or "-"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)) + "\n"
+
+
 def _overview(layout: Layout, sections: Mapping[str, Section]) -> str:
-    """A table of every claim: those of the paper first, in the paper's order."""
+    """A table of every claim, and the command that measures it."""
     rows = [
         (claim.name, claim.statement, _evidence(claim, section.runs, layout.quick), layout.command(name))
         for name, section in sections.items()
         for claim in section.experiment.claims
     ]
     rows.sort(key=lambda row: _order(row[0]))
-    head = ("claim", "statement", "measured here", "command")
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ("---",) * len(head), *rows)) + "\n"
+    return _table(("claim", "statement", "measured here", "command"), rows)
 
 
 def _evidence(claim: Claim, runs: Sequence[Run], quick: bool) -> str:
@@ -189,19 +225,14 @@ def _duration(runs: Sequence[Run]) -> str:
     return f"{minutes / 60:.1f} hours in all" if minutes >= 90 else f"{minutes:.1f} minutes in all"
 
 
-def _machines(runs: Sequence[Run]) -> str:
-    """The machines the runs were made on, the most frequent first."""
-    counts: Counter[str] = Counter()
-    for run in runs:
-        machine = run.machine
-        gpu = f" and {machine['gpu']}" if machine["gpu"] else ""
-        cores = f"{machine['threads']} of {machine['cores']} cores a run"
-        counts[f"{machine['processor']} ({cores}){gpu}, torch {machine['torch']}"] += 1
-    return "; ".join(f"{name}: {count}" if len(counts) > 1 else name for name, count in counts.most_common())
+def _provenance(runs: Sequence[Run]) -> str:
+    """The commits, versions and machines that the runs were made with, the most frequent first."""
+    counts = Counter(_origin(run.machine) for run in runs)
+    rows = [(str(count), *origin) for origin, count in counts.most_common()]
+    return _table(("runs", "commit", "npi", "python", "torch", "machine"), rows).strip()
 
 
-def _versions(runs: Sequence[Run]) -> str:
-    """The versions of npi and the commits that the runs were made with."""
-    versions = sorted({run.machine["npi"] for run in runs})
-    commits = sorted({run.machine["commit"] or "not recorded" for run in runs})
-    return f"npi {', '.join(versions)}, commit{'s' * (len(commits) > 1)} {', '.join(commits)}"
+def _origin(machine: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+    gpu = f" and {machine['gpu']}" if machine["gpu"] else ""
+    where = f"{machine['processor']} ({machine['threads']} of {machine['cores']} cores a run){gpu}"
+    return machine["commit"] or "not recorded", machine["npi"], machine["python"], machine["torch"], where

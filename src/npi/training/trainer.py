@@ -62,19 +62,22 @@ def make_trainer(
     `rollouts` are what practice programs are made from. By default, `config.practice_rollouts` of them are made here;
     without any, there is no practice.
     """
-    rollouts = list(make_rollouts(tasks, config.practice_rollouts, seed) if rollouts is None else rollouts)
+    rollouts = None if rollouts is None else list(rollouts)
+    practises = bool(config.practice_rollouts if rollouts is None else rollouts)
+    bottleneck = config.auxiliary_labels == "bottleneck"
+    if practises and not bottleneck and any(task.env.shows_image() for task in tasks):
+        raise BadInput(
+            "practice on images needs auxiliary_labels='bottleneck': it shows labels in place of what the CNN sees"
+        )
+    if rollouts is None:
+        rollouts = list(make_rollouts(tasks, config.practice_rollouts, seed))
     frames = list(record_frames(tasks, seed))
     programs = program_names(frames)
     torch.manual_seed(seed)
     widths = {**TEACHABLE_WIDTHS, "teachable": True} if rollouts else {}
-    bottleneck = config.auxiliary_labels == "bottleneck"
     model_config = ModelConfig.of({task.env: None for task in tasks}, label_bottleneck=bottleneck, **widths)
     if config.auxiliary_labels == "none":
         model_config = replace(model_config, label_sizes={})
-    if rollouts and model_config.image_sides and not bottleneck:
-        raise BadInput(
-            "practice on images needs auxiliary_labels='bottleneck': it shows labels in place of what the CNN sees"
-        )
     model = NPI(model_config, programs)
     model.tasks = {task.name: task.teacher for task in tasks}
     practice = PracticeMemory(model, rollouts, device) if rollouts else None

@@ -1,0 +1,119 @@
+"""The paper's own training: Adam 1e-4, one frame at a time, decay 0.95 every 10,000 steps, error-based curriculum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+from _learners import any_digits, npi_task, score_npi
+from _tables import by, percent, table, with_seeds
+
+from npi.evaluation.experiment import Experiment, PaperClaim
+from npi.evaluation.results import Run
+from npi.language.task import Task
+from npi.training.config import PAPER
+from npi.training.metrics import count_wrong_decisions
+from npi.training.trainer import Trainer, make_trainer
+
+CHECKPOINTS = 10  # of a run, at which it is scored
+# By claim: the task, its sizes and examples of each, and the lengths that are tested, with problems of each.
+CLAIMS = {
+    "C1": ("addition", range(1, 21), 32, {20: 100, 100: 50}),
+    "C3": ("sorting", range(2, 21), 64, {20: 50, 60: 10}),
+    "C4": ("sorting", [20], 8, {20: 100}),
+}
+NAMES = {
+    "C1": "addition, 640 examples of 1 to 20 digits",
+    "C3": "sorting, 1,216 examples of length 2 to 20",
+    "C4": "sorting, 8 examples of length 20",
+}
+
+
+def runs(quick: bool) -> list[dict[str, Any]]:
+    if quick:
+        return [{"claim": "C4", "updates": 20, "seed": 0}]
+    return with_seeds(2, [{"claim": claim, "updates": 150_000} for claim in CLAIMS])
+
+
+def measure(device: str, claim: str, updates: int, seed: int) -> dict[str, Any]:
+    name, sizes, examples, tests = CLAIMS[claim]
+    task = npi_task(name, "loop", sizes, examples)
+    if name == "sorting":
+        task = replace(task, sample=any_digits)
+    trainer = make_trainer([task], replace(PAPER, updates=updates), seed)
+    return {"frames": len(trainer.dataset), "curve": list(curve(trainer, task, tests, updates // CHECKPOINTS))}
+
+
+def curve(trainer: Trainer, task: Task, tests: dict[int, int], every: int) -> Iterator[dict[str, Any]]:
+    """At some updates, and when everything is learned: the frames that are right, and the problems that are solved."""
+    for metrics in trainer.run():
+        if metrics.update % every == 0 or trainer.finished:
+            _, wrong = count_wrong_decisions(trainer.model, trainer.dataset, np.ones(len(trainer.dataset), dtype=bool))
+            scores = [score for size, count in tests.items() for score in score_npi(trainer.model, task, [size], count)]
+            yield {"updates": metrics.update, "right": int((wrong == 0).sum()), "scores": scores}
+
+
+def reached(group: Sequence[Run]) -> dict[str, list[float]]:
+    """By tested length, what every seed solves in the end."""
+    found: dict[str, list[float]] = {}
+    for run in group:
+        for score in run.result["curve"][-1]["scores"]:
+            found.setdefault(f"at {score['length']}", []).append(score["correct"] / score["problems"])
+    return found
+
+
+def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
+    return by(made, lambda run: run.settings["claim"])
+
+
+def report(made: Sequence[Run]) -> str:
+    rows = []
+    for claim, group in groups(made).items():
+        for step in range(min(len(run.result["curve"]) for run in group)):
+            points = [run.result["curve"][step] for run in group]
+            frames = [point["right"] / run.result["frames"] for point, run in zip(points, group, strict=True)]
+            tested = zip(*(point["scores"] for point in points), strict=True)
+            scores = (
+                f"{percent([one['correct'] / one['problems'] for one in same])} at {same[0]['length']}"
+                for same in tested
+            )
+            updates = f"{points[0]['updates']:,}"
+            rows.append([f"{claim}: {NAMES[claim]}", len(group), updates, percent(frames), ", ".join(scores)])
+    return (
+        "Trained as the paper says: Adam with a learning rate of 0.0001, one frame at each update, decay by 0.95 every "
+        "10,000 updates, and programs sampled by a softmax over their errors, estimated every 1,000 updates. The "
+        "paper gives neither the temperature (0.1 here) nor the number of updates. Distinct frames that are right, and "
+        "problems that are solved, mean and range over the seeds.\n\n"
+        + table(["", "seeds", "updates", "frames right", "problems solved"], rows)
+    )
+
+
+def stands(claim: str, made: Sequence[Run]) -> list[str]:
+    group = groups(made).get(claim)
+    if not group:
+        return []
+    updates = group[0].result["curve"][-1]["updates"]
+    parts = ", ".join(f"{percent(values)} {length}" for length, values in reached(group).items())
+    return [f"the paper's own training, after {updates:,} updates: {parts}; {len(group)} seeds"]
+
+
+def claim_of(name: str) -> PaperClaim:
+    return PaperClaim(
+        name,
+        f"{NAMES[name]}, trained as the paper says.",
+        lambda made: stands(name, made),
+        "the paper's number of updates is not known.",
+        verdict=lambda made: None,
+    )
+
+
+EXPERIMENT = Experiment(
+    "The paper's own training configuration",
+    [claim_of(name) for name in CLAIMS],
+    runs,
+    measure,
+    report,
+    config={"train": asdict(PAPER)},
+)
