@@ -141,7 +141,7 @@ def lines_of(made: Sequence[Run], wanted: str) -> list[str]:
         for index in range(len(sizes))
         if (failing := failing_seeds(group, index))
     ]
-    seeds = independent(len(group) - len(not_learned(group)), len(group))
+    seeds = f"{len(group) - len(not_learned(group))} of {len(group)}"
     at = f"no error by any seed at size {', '.join(right)}" if right else "errors at every size"
     without = f"; seeds without an error: {', '.join(others)}" if others else ""
     return [f"{wanted}: all frames learned by {seeds} seeds; {at}{without}"]

@@ -308,7 +308,7 @@ def report(made: Sequence[Run]) -> str:
 
 
 def evidence(made: Sequence[Run]) -> list[str]:
-    of_the_paper = [f"{where}; {run}: {what}" for where, run, what in compared(made) if not where.startswith("Cai")]
+    of_the_paper = [f"{where}: {what}" for where, _, what in compared(made) if not where.startswith("Cai")]
     equal = [one["equals_teacher"] for one in trees(made).values()]
     return [*of_the_paper, f"{sum(equal)} of {len(equal)} trees equal their teachers'"]
 

@@ -174,17 +174,18 @@ def figure(made: Sequence[Run], path: Path) -> None:
 
 
 def every_length(made: Sequence[Run]) -> list[str]:
+    """For each kind of trace, the accuracy at the greatest length of each task; and how many runs were proved."""
     lines = []
-    for task, group in by(made, lambda run: run.settings["task"]).items():
-        of = by(group, lambda run: run.settings["learner"])
-        longest = group[0].settings["lengths"][-1]
-        learned = [
-            f"{LEARNERS[name]} {percent(accuracies(of[name])[longest])}" for name in ("loop", "recursive") if name in of
-        ]
-        ends = [run.result["proved"] for run in of.get("proved", [])]
-        proved = [f"{LEARNERS['proved']}: {sum(ends)} of {len(ends)} seeds"] if ends else []
-        lines.append(f"{task}, length {longest:,}: {'; '.join([*learned, *proved])}")
-    return lines
+    for learner in ("loop", "recursive"):
+        tasks_of = by([run for run in made if run.settings["learner"] == learner], lambda run: run.settings["task"])
+        parts = []
+        for task, group in tasks_of.items():
+            longest = group[0].settings["lengths"][-1]
+            parts.append(f"{task} {percent(accuracies(group)[longest])} at {longest:,}")
+        if parts:
+            lines.append(f"{LEARNERS[learner]}: {', '.join(parts)}")
+    ends = [run.result["proved"] for run in made if run.settings["learner"] == "proved"]
+    return [*lines, *([f"{LEARNERS['proved']}: {sum(ends)} of {len(ends)} runs"] if ends else [])]
 
 
 def recursion_verdict(made: Sequence[Run]) -> Verdict:

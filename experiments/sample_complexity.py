@@ -31,8 +31,8 @@ FROM_FEW = replace(FAST, weight_decay=1e4, updates_after_learned=1000, min_lr_ra
 FIRST_SEED = 5  # the hyperparameters were chosen on seeds 0 to 4
 NAMES = {
     "defaults": "NPI, loop, as `npi train`",
-    "loop": "NPI, loop",
-    "recursive": "NPI, recursive",
+    "loop": "NPI, loop, trained for few",
+    "recursive": "NPI, recursive, trained for few",
     "plain": "NPI, recursive, as `npi train`",
     "s2s": "seq2seq LSTM",
 }

@@ -44,10 +44,8 @@ def runs(quick: bool) -> list[dict[str, Any]]:
         return with_seeds(1, ({**kind, **few} for kind in kinds))
     rest = {"examples": 64, "longest": 20}
     loop = {"learner": "loop", "problems": 20, "digits": "any", "lengths": [n for n in LENGTHS if n <= LONGEST_LOOP]}
-    recursive = {"learner": "recursive", "problems": 20, "digits": "any", "lengths": list(LENGTHS)}
     lstm = {**baseline, "updates": 10_000, "problems": 200, "lengths": list(LENGTHS)}
-    seeds = ((10, loop), (3, recursive), (3, lstm))
-    return [settings for count, kind in seeds for settings in with_seeds(count, [{**kind, **rest}])]
+    return [*with_seeds(10, [{**loop, **rest}]), *with_seeds(3, [{**lstm, **rest}])]
 
 
 def measure(

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from _learners import learn_npi, shipped
-from _tables import solved, table
+from _tables import percent, solved, table
 
 from npi import tasks
 from npi.cars.car import Car
@@ -127,15 +127,16 @@ def cells_of(made: Sequence[Run]) -> dict[tuple[str, str], list[int]]:
 
 
 def against_paper(made: Sequence[Run]) -> list[str]:
-    """Row by row, our figures and the paper's."""
+    """Row by row: one task, three tasks, and MAX."""
     cells = cells_of(made)
     lines = []
     for row, (what, paper) in ROWS.items():
         columns = list(COLUMNS)[: len(paper)]
-        ours = [solved(*cells[column, row]) if (column, row) in cells else "-" for column in columns]
-        if set(paper) != {None} and set(ours) != {"-"}:
-            published = " / ".join("-" if figure is None else str(figure) for figure in paper)
-            lines.append(f"{what}: {' / '.join(ours)} [{published}]")
+        ours = [
+            percent([cells[column, row][0] / cells[column, row][1]]) for column in columns if (column, row) in cells
+        ]
+        if set(paper) != {None} and ours:
+            lines.append(f"{what}: {' / '.join(ours)}")
     return lines
 
 
@@ -143,19 +144,21 @@ def after_max(made: Sequence[Run]) -> list[str]:
     """For both kinds of teaching: the accuracy of MAX, and which other rows got worse."""
     cells = cells_of(made)
     lines = []
-    for column, name in (("max", "masked"), ("rehearsed", "rehearsed")):
+    for column, name in (("max", "guarded"), ("rehearsed", "rehearsed")):
         rows = [row for row in ROWS if ("multi", row) in cells and (column, row) in cells]
         worse = [ROWS[row][0] for row in rows if cells[column, row][0] < cells["multi", row][0]]
         if (column, "maximum") in cells:
-            lines.append(f"MAX, {name}, length 5: {solved(*cells[column, 'maximum'])}")
-        if rows:
-            lines.append(f"worse afterwards, {name}, of {len(rows)} others: {', '.join(worse) or 'none'}")
+            lines.append(
+                f"with practice, {name}: MAX {solved(*cells[column, 'maximum'])}; worse of {len(rows)} other rows: "
+                f"{', '.join(worse) or 'none'}"
+            )
     return lines
 
 
 def all_tasks(made: Sequence[Run]) -> list[str]:
     cells = cells_of(made)
-    return [f"{ROWS[row][0]}: {solved(*cells['multi', row])}" for row in ROWS if ("multi", row) in cells]
+    parts = [f"{solved(*cells['multi', row])} of {ROWS[row][0]}" for row in ROWS if ("multi", row) in cells]
+    return [f"the shipped model: {'; '.join(parts)}"] if parts else []
 
 
 EXPERIMENT = Experiment(

@@ -256,6 +256,25 @@ def test_practice_on_images_needs_the_bottleneck():
         make_trainer([few("cars", sizes=range(3), examples=4)], config)
 
 
+def test_noise_replaces_fields_at_random_but_never_those_beside_images():
+    config = replace(SHORT, observation_noise=0.25, image_batch_size=30, batch_size=100)
+    training = make_trainer([few("sorting"), few("cars", sizes=range(3), examples=9)], config)
+    before = training.dataset.batch(sample(training))
+    after = training.with_noise(before)
+    changed = (after.observation != before.observation).numpy()
+    sorting = (before.env == training.dataset.envs.index("SortingPad")).numpy()
+    sizes = np.array(list(training.model.config.fields["SortingPad"].values()))
+    expected = 0.25 * (1 - 1 / sizes)  # a random value may be the old one
+    assert np.allclose(changed[sorting][:, : len(sizes)].mean(0), expected, atol=0.06)
+    assert not changed[~sorting].any()
+    assert (after.observation.numpy()[sorting][:, : len(sizes)] < sizes).all()
+    others = [{name: value for name, value in vars(b).items() if name != "observation"} for b in (before, after)]
+    assert same(*others)
+    without = make_trainer([few("sorting")], SHORT)
+    batch = without.dataset.batch(sample(without))
+    assert without.with_noise(batch) is batch
+
+
 @pytest.mark.slow
 def test_poses_are_learned_from_images(monkeypatch):
     """A tiny real training run: two cars without augmentation, until 90 % of the frames of every program are right."""

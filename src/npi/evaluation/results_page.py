@@ -25,7 +25,8 @@ without one.
 
 *On the paper's terms* means its data, its teacher, its supervision and its sizes. *At our best* means our own recipe:
 recursive teachers, auxiliary labels, practice programs, repair rounds. A verdict compares the paper with us on its own
-terms. Brackets are 95 % Wilson intervals over the seeds or cars named beside them.
+terms. Brackets after a mean are its lowest and highest seed. Brackets after a count of seeds, and intervals over cars,
+are 95 % Wilson intervals.
 """
 
 BENCHMARKS = """# Benchmarks
@@ -182,9 +183,10 @@ def _verdicts(sections: Mapping[str, Section]) -> str:
     for name in sorted(by_name, key=_order):
         judged = [(claim, runs) for claim, runs in by_name[name] if claim.verdict is not None]
         best = [(claim, runs) for claim, runs in by_name[name] if claim.verdict is None]
-        claim = (judged or best)[0][0]
-        verdicts = [claim.verdict(runs) for claim, runs in judged if claim.verdict is not None and runs]
-        cells = (_lines(judged), _lines(best), f"**{verdicts[0]}**" if verdicts and verdicts[0] else "not measured")
+        claim = next((claim for claim, _ in judged if claim.paper), by_name[name][0][0])
+        found = [claim.verdict(runs) for claim, runs in judged if claim.verdict is not None and runs]
+        verdicts = [verdict for verdict in found if verdict is not None]
+        cells = (_lines(judged), _lines(best), f"**{verdicts[0]}**" if verdicts else "not measured")
         rows.append((name, claim.paper, *cells, claim.why))
     head = ("claim", "the paper", "ours, on the paper's terms", "ours, at our best", "verdict", "why")
     return _table(head, rows)

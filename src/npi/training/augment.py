@@ -1,14 +1,17 @@
-"""Image augmentation: random background, colours, contrast, scale, position, blur and noise; the pose stays the same.
+"""Augmentation of images and of other observations.
 
-All strengths were chosen by experiment on rendered cars; with stronger ones the pose was recognised less often
-(docs/LOG.md). Axes: I images, H their side.
+Images get a random background, colours, contrast, scale, position, blur and noise; the pose stays the same. All
+strengths were chosen by experiment on rendered cars; with stronger ones the pose was recognised less often
+(docs/LOG.md). Of observations without images, some fields are replaced by random values.
+
+Axes: I images, H their side, S steps, F fields of an observation.
 """
 
 from __future__ import annotations
 
 import numpy as np
 import torch
-from jaxtyping import Float, UInt8
+from jaxtyping import Float, Int, UInt8
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, grid_sample
 
@@ -22,6 +25,19 @@ MAX_SHIFT = 0.09  # how far the image is moved at most, as a fraction of half it
 BLUR_PROBABILITY = 0.15
 MAX_NOISE = 0.04  # standard deviation at most
 NOISE_IMAGES = 16  # noise patterns drawn in one call, which its images share in turn: one for each image takes too long
+
+
+def randomise_fields(
+    observation: Int[Tensor, "S F"], sizes: Int[np.ndarray, "S F"], probability: float, rng: np.random.Generator
+) -> Int[Tensor, "S F"]:
+    """Replace each field with this probability by a random value.
+
+    `sizes` are the numbers of values that the fields have; fields of size 0 stay as they are.
+    """
+    replaced = (rng.random(sizes.shape) < probability) & (sizes > 0)
+    values = (rng.random(sizes.shape) * sizes).astype(np.int64)
+    where, what = (torch.from_numpy(array).to(observation.device) for array in (replaced, values))
+    return torch.where(where, what, observation)
 
 
 def augment(images: UInt8[Tensor, "I 4 H H"], rng: np.random.Generator) -> Float[Tensor, "I 3 H H"]:

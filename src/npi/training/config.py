@@ -34,6 +34,8 @@ class TrainConfig:
                             the decisions (`npi.network.decision.margin`) and improve generalisation
     image_accuracy_goal     fraction of each program's frames with images that must be right for a model to count as
                             learned; of the frames without images, all must be
+    observation_noise       probability with which a field of an observation without an image is replaced by a random
+                            value, so that a program does not depend on fields that it need not see
     auxiliary_labels        of images. none: train on decisions alone, as the paper does; beside: the CNN is also
                             trained to predict them; bottleneck: what it predicts is all that it hands to the core
     auxiliary_loss_weight   weight of the auxiliary loss on image labels
@@ -66,6 +68,7 @@ class TrainConfig:
     eval_frames: int = 256
     updates_after_learned: int = 200
     image_accuracy_goal: float = 0.99
+    observation_noise: float = 0.0
     auxiliary_labels: Literal["none", "beside", "bottleneck"] = "bottleneck"
     auxiliary_loss_weight: float = 1.0
     repair_batch_size: int = 32

@@ -21,10 +21,10 @@ from npi.errors import BadInput
 from npi.language.task import Task
 from npi.network.encoders import ImageEncoder
 from npi.network.model import NPI, ModelConfig
-from npi.training.augment import augment
+from npi.training.augment import augment, randomise_fields
 from npi.training.config import FAST, TrainConfig
 from npi.training.curriculum import Curriculum
-from npi.training.dataset import EnvFrame, FrameDataset, program_names, record_frames
+from npi.training.dataset import Batch, EnvFrame, FrameDataset, program_names, record_frames
 from npi.training.loss import auxiliary_loss, decision_loss
 from npi.training.metrics import batch_logits, count_wrong_decisions
 from npi.training.practice_memory import PracticeMemory
@@ -105,6 +105,12 @@ class Trainer:
             fused=True,
         )
         self.rng = np.random.default_rng(seed)
+        # By environment, how many values each field has; 0 where there is none, or where noise must not replace it.
+        self.field_sizes = np.zeros((len(dataset.envs), dataset.observation.shape[1]), dtype=np.int64)
+        for index, env in enumerate(dataset.envs):
+            if env not in dataset.images:
+                sizes = list(model.config.fields[env].values())
+                self.field_sizes[index, : len(sizes)] = sizes
         self.curriculum = Curriculum(dataset, config)
         self.updates = 0
         self.loss = float("nan")
@@ -183,7 +189,7 @@ class Trainer:
                 auxiliary.append(auxiliary_loss(probabilities, self.dataset.labels[env][images], sizes))
             return features
 
-        batch = self.dataset.batch(self.curriculum.sample(self.rng, uniform=self.learned))
+        batch = self.with_noise(self.dataset.batch(self.curriculum.sample(self.rng, uniform=self.learned)))
         loss = decision_loss(batch_logits(self.model, self.dataset, batch, encode_images), batch).mean()
         loss = loss + config.auxiliary_loss_weight * sum(auxiliary)
         if self.practice is not None:
@@ -204,6 +210,14 @@ class Trainer:
         self._update_ema()
         self.updates += 1
         self.loss = loss.item()
+
+    def with_noise(self, batch: Batch) -> Batch:
+        """A batch in which some fields of observations without images are replaced by random values."""
+        probability = self.config.observation_noise
+        if not probability:
+            return batch
+        sizes = self.field_sizes[batch.env.cpu().numpy()]
+        return replace(batch, observation=randomise_fields(batch.observation, sizes, probability, self.rng))
 
     @torch.no_grad()
     def _update_ema(self) -> None:
