@@ -17,7 +17,6 @@ from npi.training.config import PAPER
 from npi.training.metrics import count_wrong_decisions
 from npi.training.trainer import Trainer, make_trainer
 
-CHECKPOINTS = 10  # of a run, at which it is scored
 # By claim: the task, its sizes and examples of each, and the lengths that are tested, with problems of each.
 CLAIMS = {
     "C1": ("addition", range(1, 21), 32, {20: 100, 100: 50}),
@@ -33,17 +32,17 @@ NAMES = {
 
 def runs(quick: bool) -> list[dict[str, Any]]:
     if quick:
-        return [{"claim": "C4", "updates": 20, "seed": 0}]
-    return with_seeds(2, [{"claim": claim, "updates": 150_000} for claim in CLAIMS])
+        return [{"claim": "C4", "updates": 20, "checkpoints": 1, "seed": 0}]
+    return with_seeds(2, [{"claim": claim, "updates": 150_000, "checkpoints": 10} for claim in CLAIMS])
 
 
-def measure(device: str, claim: str, updates: int, seed: int) -> dict[str, Any]:
+def measure(device: str, claim: str, updates: int, checkpoints: int, seed: int) -> dict[str, Any]:
     name, sizes, examples, tests = CLAIMS[claim]
     task = npi_task(name, "loop", sizes, examples)
     if name == "sorting":
         task = replace(task, sample=any_digits)
     trainer = make_trainer([task], replace(PAPER, updates=updates), seed)
-    return {"frames": len(trainer.dataset), "curve": list(curve(trainer, task, tests, updates // CHECKPOINTS))}
+    return {"frames": len(trainer.dataset), "curve": list(curve(trainer, task, tests, updates // checkpoints))}
 
 
 def curve(trainer: Trainer, task: Task, tests: dict[int, int], every: int) -> Iterator[dict[str, Any]]:
