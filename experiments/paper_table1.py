@@ -304,7 +304,7 @@ EXPERIMENT = Experiment(
             "What then fails is RSHIFT itself: RJMP calls it with both pointers on one cell, a state that no frame of "
             "training shows, and there the frozen core acts wrongly.",
             why="extra keys let every seed learn every frame of MAX; then RSHIFT fails, in a state it was never "
-            "trained in",
+            "trained in; observation noise mends that, so far on cores of sorting alone",
             paper="MAX 100 %, no other task worse",
             verdict=maximum_verdict,
         ),
