@@ -1,6 +1,6 @@
 """Figures: lines through the means over seeds, and beside them what a publication reports.
 
-Every line is drawn at its true values. Lines that coincide are told apart by width, dashes and markers: the wide lines
+Every line is drawn at its true values. Lines that coincide differ in width, dashes and markers: the wide lines
 and the large open markers are drawn first, the thin lines and the small filled markers on top of them. The colours
 differ in lightness, so that the figures can be read in grey.
 """

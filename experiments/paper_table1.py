@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cache
 from statistics import mean
 from typing import Any
 
@@ -118,8 +119,28 @@ def report(made: Sequence[Run]) -> str:
         "paper does. *With extra keys*, each old program that they call gets a key that only they see; *rehearsed*, "
         "old frames are trained as well, and nothing is masked.\n\n"
         f"{table(['', *COLUMNS.values()], rows)}\n\n"
-        f"Traces equal to the teacher's: {traces(made)}."
+        f"Traces equal to the teacher's: {traces(made)}.\n\n"
+        f"Test problems that are also training problems: {overlaps(made)}. Cars are tested from poses, or around cars, "
+        "that training never shows."
     )
+
+
+def overlaps(made: Sequence[Run]) -> str:
+    """By task, how many test problems are training problems, over the seeds."""
+    problems = made[0].settings["problems"]
+    seeds = sorted({run.settings["seed"] for run in made})
+    parts = []
+    for name in ("addition", "sorting"):
+        counts = [overlap(name, problems, seed) for seed in seeds]
+        parts.append(f"{min(counts)} to {max(counts)} of {problems:,} for {name}")
+    return ", ".join(parts)
+
+
+@cache
+def overlap(name: str, problems: int, seed: int) -> int:
+    task = paper_task(name)
+    training = set(task.training_problems(seed))
+    return sum(problem in training for problem in task.test_problems(SIZES[name], problems, 0))
 
 
 # What each row measures, and the accuracies in the paper's table: one task, three tasks, three tasks and MAX.
