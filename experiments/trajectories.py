@@ -33,6 +33,7 @@ from npi.tasks.cars import SELECTION_CARS, CarProblem, CarScene
 # (azimuth, elevation) of the first pose of each trajectory; the first is shown around the first unseen car, and so on
 STARTS = ((-60, 45), (45, 0), (-30, 60), (75, 15), (30, 30), (-75, 30))
 SEARCHES = ("to the paper's target", "to other targets")  # keys of TRAJECTORIES
+SEARCHED_CARS = 56  # all selection cars
 LIMITS = Limits(steps=1000)  # the longest run of the teacher takes fewer than 100 steps
 GAP = 0.2  # between two images, in widths of an image
 NOTE = 0.75  # height of the sentences below, in inches
@@ -44,7 +45,7 @@ def runs(quick: bool) -> list[dict[str, Any]]:
     given = [
         {"car": SELECTION_CARS.start + index, "start": list(start), "seed": 0} for index, start in enumerate(starts)
     ]
-    return given if quick else given + [{"search": name, "cars": len(SELECTION_CARS), "seed": 0} for name in SEARCHES]
+    return given if quick else given + [{"search": name, "cars": SEARCHED_CARS, "seed": 0} for name in SEARCHES]
 
 
 def problems_of(settings: Settings) -> list[CarProblem]:
