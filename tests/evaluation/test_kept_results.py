@@ -136,6 +136,7 @@ def fails_when_long(result):
     ("name", "claim", "before", "change", "after"),
     [
         ("accuracy", "C1", "reproduced", nothing_solved, "not reproduced"),
+        ("long_carries", "C1", "reproduced", nothing_solved, "not reproduced"),
         ("addition_lengths", "C2", "not reproduced", fails_when_long, "reproduced"),
         ("sorting_lengths", "C3", "better", nothing_solved, "not reproduced"),
         ("sample_complexity", "C4", "reproduced", nothing_solved, "not reproduced"),
