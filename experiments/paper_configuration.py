@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from _learners import any_digits, npi_task, score_npi
-from _tables import by, percent, table, with_seeds
+from _tables import by, over_seeds, percent, table, with_seeds
 
 from npi.evaluation.experiment import Experiment, PaperClaim
 from npi.evaluation.results import Run
@@ -92,10 +92,9 @@ def report(made: Sequence[Run]) -> str:
 def stands(claim: str, made: Sequence[Run]) -> list[str]:
     group = groups(made).get(claim)
     if not group:
-        return []
+        return ["the paper's own training: not run yet"]
     updates = group[0].result["curve"][-1]["updates"]
-    parts = ", ".join(f"{percent(values)} {length}" for length, values in reached(group).items())
-    return [f"the paper's own training, after {updates:,} updates: {parts}; {len(group)} seeds"]
+    return [over_seeds(f"the paper's own training, after {updates:,} updates", reached(group))]
 
 
 def claim_of(name: str) -> PaperClaim:
