@@ -52,7 +52,7 @@ def to_paper_target(task: Task) -> Task:
 
 
 def half_to_paper_target(task: Task) -> Task:
-    """The cars as in `npi train`, with every second trajectory to the paper's target where its length allows that."""
+    """The cars as in `npi train`, with half of the trajectories to the paper's target, where the length allows that."""
 
     def sample(rng: Random, size: int) -> CarProblem:
         number = rng.choice(cars.TRAINING_CARS)

@@ -69,7 +69,7 @@ def report(made: Sequence[Run]) -> str:
                 rows.append([name + extra, len(found), *cells])
     return (
         "No auxiliary labels: the network sees images and learns the teacher's decisions. Trained on trajectories to "
-        "any target, every second one to the paper's where its length allows that; tested on those to the paper's "
+        "any target, half of them to the paper's where the length allows that; tested on those to the paper's "
         "target, around training cars from held-out poses and around test cars. *Forgetting*: at each step of a loop, "
         "the network sees the present image alone. Trajectories that end on the target, mean and range over the "
         f"seeds.\n\n{table(['', 'seeds', *KINDS], rows)}"
