@@ -68,19 +68,21 @@ def groups(made: Sequence[Run]) -> dict[str, list[Run]]:
 
 
 def report(made: Sequence[Run]) -> str:
-    rows = [
-        [f"{claim}: {NAMES[claim]}", run.settings["seed"], f"{point['updates']:,}", right, ", ".join(solved)]
-        for claim, group in groups(made).items()
-        for run in group
-        for point in run.result["curve"]
-        for right in [percent([point["right"] / run.result["frames"]])]
-        for solved in [[f"{percent([one['correct'] / one['problems']])} at {one['length']}" for one in point["scores"]]]
-    ]
+    rows = []
+    for claim, group in groups(made).items():
+        for run in group:
+            for point in run.result["curve"]:
+                right = percent([point["right"] / run.result["frames"]])
+                solved = (
+                    f"{percent([one['correct'] / one['problems']])} at {one['length']}" for one in point["scores"]
+                )
+                updates = f"{point['updates']:,}"
+                rows.append([f"{claim}: {NAMES[claim]}", run.settings["seed"], updates, right, ", ".join(solved)])
     return (
         "Trained as the paper says: Adam with a learning rate of 0.0001, one frame at each update, decay by 0.95 every "
         "10,000 updates, and programs sampled by a softmax over their errors, estimated every 1,000 updates. The "
-        "paper gives neither the temperature (0.1 here) nor the number of updates. A run ends when every distinct frame "
-        "is right. Frames that are right, and test problems that are solved.\n\n"
+        "paper gives neither the temperature (0.1 here) nor the number of updates. A run ends when every distinct "
+        "frame is right. Frames that are right, and test problems that are solved.\n\n"
         + table(["", "seed", "updates", "frames right", "problems solved"], rows)
     )
 
